@@ -1,0 +1,1 @@
+//! The Checkpoint trait that agent types implement.

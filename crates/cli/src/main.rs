@@ -1,0 +1,3 @@
+//! The `ckpt` command.
+
+fn main() {}

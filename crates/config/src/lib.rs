@@ -1,0 +1,1 @@
+//! Configuration of ckpt: the checkpoint key, layered by figment.

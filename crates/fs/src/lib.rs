@@ -1,0 +1,1 @@
+//! Symlink-safe, durable file system work under directory handles, for ckpt.

@@ -1,0 +1,1 @@
+//! One checkpoint service per process: open stores, workspaces, prune.
