@@ -1,0 +1,99 @@
+//! Fault points: the steps at which a test can stop, break or overtake us.
+//!
+//! Every function of this crate that changes something calls [`step`] first. Without the feature `faults`, which release
+//! builds do not have, a step costs nothing. With it, three variables steer the process:
+//!
+//! * `CKPT_FAULT_LOG=FILE` appends one line a step: number, operation, name.
+//! * `CKPT_FAULT_AT=N` names a step, counted from 1.
+//! * `CKPT_FAULT_DO=ACTION` says what happens there: `kill` (SIGKILL to ourselves), `eio`, `enospc`, or `run:COMMAND`
+//!   (a shell command, as another process would come in between).
+//!
+//! `CKPT_FAULT_NO_OPENAT2=1` makes the crate act as on a kernel without `openat2`.
+
+use std::io;
+
+/// Announces one change: `operation` is a word such as `rename`, `name` the entry that is about to change.
+///
+/// # Errors
+/// Only when a test asked for one.
+#[cfg(not(feature = "faults"))]
+#[inline]
+pub fn step(_operation: &str, _name: &[u8]) -> io::Result<()> {
+    Ok(())
+}
+
+#[cfg(feature = "faults")]
+pub use enabled::step;
+
+/// Whether a test asked to do without `openat2`.
+#[cfg(not(feature = "faults"))]
+#[inline]
+pub(crate) fn without_openat2() -> bool {
+    false
+}
+
+#[cfg(feature = "faults")]
+pub(crate) use enabled::without_openat2;
+
+#[cfg(feature = "faults")]
+mod enabled {
+    use std::fs::OpenOptions;
+    use std::io::{self, Write};
+    use std::sync::OnceLock;
+    use std::sync::atomic::{AtomicU64, Ordering};
+
+    static COUNT: AtomicU64 = AtomicU64::new(0);
+
+    struct Plan {
+        at: Option<u64>,
+        action: String,
+        log: Option<String>,
+    }
+
+    fn plan() -> &'static Plan {
+        static PLAN: OnceLock<Plan> = OnceLock::new();
+        PLAN.get_or_init(|| Plan {
+            at: std::env::var("CKPT_FAULT_AT").ok().and_then(|n| n.parse().ok()),
+            action: std::env::var("CKPT_FAULT_DO").unwrap_or_default(),
+            log: std::env::var("CKPT_FAULT_LOG").ok(),
+        })
+    }
+
+    pub(crate) fn without_openat2() -> bool {
+        static OFF: OnceLock<bool> = OnceLock::new();
+        *OFF.get_or_init(|| std::env::var_os("CKPT_FAULT_NO_OPENAT2").is_some())
+    }
+
+    /// Announces one change, and does there what the environment asked for.
+    ///
+    /// # Errors
+    /// Only when a test asked for one.
+    pub fn step(operation: &str, name: &[u8]) -> io::Result<()> {
+        let plan = plan();
+        if plan.at.is_none() && plan.log.is_none() {
+            return Ok(());
+        }
+        let number = COUNT.fetch_add(1, Ordering::SeqCst) + 1;
+        if let Some(log) = &plan.log {
+            let line = format!("{number} {operation} {}\n", String::from_utf8_lossy(name));
+            OpenOptions::new().append(true).create(true).open(log)?.write_all(line.as_bytes())?;
+        }
+        if plan.at != Some(number) {
+            return Ok(());
+        }
+        match plan.action.as_str() {
+            "kill" => {
+                rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::KILL)?;
+                Ok(())
+            }
+            "eio" => Err(rustix::io::Errno::IO.into()),
+            "enospc" => Err(rustix::io::Errno::NOSPC.into()),
+            action => {
+                if let Some(command) = action.strip_prefix("run:") {
+                    std::process::Command::new("sh").arg("-c").arg(command).env_remove("CKPT_FAULT_AT").status()?;
+                }
+                Ok(())
+            }
+        }
+    }
+}

@@ -1,0 +1,141 @@
+//! A lock between processes: an advisory lock on a file that is never deleted.
+//!
+//! The kernel frees the lock when its holder ends, however it ends, so there is nothing to unlock by hand. The file
+//! says who holds it, for messages only.
+
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::time::{Duration, Instant};
+
+use rustix::fs::{Mode, OFlags};
+
+use crate::{Dir, Stat, fault};
+
+/// An exclusive lock, held until it is dropped.
+#[derive(Debug)]
+pub struct Lock {
+    file: File,
+}
+
+/// Why a lock could not be had.
+#[derive(Debug)]
+pub enum LockError {
+    /// Somebody else held it for the whole time; what the file says about the holder.
+    Held(String),
+    /// The file could not be opened, written or locked.
+    Io(io::Error),
+}
+
+impl Lock {
+    /// Locks the file `name` in `dir` (created with mode 0600 where missing), waiting at most `timeout`.
+    /// `waiting` is called once, with what the file says about the holder, when the lock is not free at once.
+    /// On success the file holds `holder`, and its mtime is the file system's time of locking.
+    ///
+    /// # Errors
+    /// [`LockError::Held`] after `timeout`; [`LockError::Io`] when the file cannot be used.
+    pub fn acquire(
+        dir: &Dir,
+        name: &[u8],
+        holder: &str,
+        timeout: Duration,
+        waiting: &mut dyn FnMut(&str),
+    ) -> Result<Self, LockError> {
+        let mut lock = Self::open(dir, name, true)
+            .map_err(LockError::Io)?
+            .ok_or_else(|| LockError::Io(io::Error::new(io::ErrorKind::NotFound, "the lock file vanished")))?;
+        let start = Instant::now();
+        let mut pause = Duration::from_millis(1);
+        let mut announced = false;
+        loop {
+            match lock.file.try_lock() {
+                Ok(()) => break,
+                Err(std::fs::TryLockError::WouldBlock) => {}
+                Err(std::fs::TryLockError::Error(err)) => return Err(LockError::Io(err)),
+            }
+            if start.elapsed() >= timeout {
+                return Err(LockError::Held(lock.holder()));
+            }
+            if !announced && start.elapsed() > Duration::from_millis(300) {
+                announced = true;
+                waiting(&lock.holder());
+            }
+            std::thread::sleep(pause.min(timeout.saturating_sub(start.elapsed())));
+            pause = (pause * 2).min(Duration::from_millis(20));
+        }
+        lock.write_holder(holder).map_err(LockError::Io)?;
+        Ok(lock)
+    }
+
+    /// Whether somebody holds the lock now. A missing file is a free lock. Never creates the file.
+    ///
+    /// # Errors
+    /// What opening or locking answers.
+    pub fn is_held(dir: &Dir, name: &[u8]) -> io::Result<bool> {
+        let Some(lock) = Self::open(dir, name, false)? else { return Ok(false) };
+        match lock.file.try_lock() {
+            Ok(()) => Ok(false),
+            Err(std::fs::TryLockError::WouldBlock) => Ok(true),
+            Err(std::fs::TryLockError::Error(err)) => Err(err),
+        }
+    }
+
+    /// Stat data of the lock file; after [`Lock::acquire`] its mtime is the file system's idea of now.
+    ///
+    /// # Errors
+    /// What `fstat` answers.
+    pub fn stat(&self) -> io::Result<Stat> {
+        crate::dir::stat_file(&self.file)
+    }
+
+    fn open(dir: &Dir, name: &[u8], create: bool) -> io::Result<Option<Self>> {
+        let mut flags = OFlags::RDWR | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        if create {
+            flags |= OFlags::CREATE;
+        }
+        match rustix::fs::openat(dir, name, flags, Mode::from_raw_mode(0o600)) {
+            Ok(fd) => Ok(Some(Self { file: File::from(fd) })),
+            Err(rustix::io::Errno::NOENT) if !create => Ok(None),
+            Err(err) => Err(err.into()),
+        }
+    }
+
+    /// What the file says about the holder, on one line, cut to a readable length.
+    fn holder(&mut self) -> String {
+        let mut bytes = Vec::new();
+        let read = self.file.seek(SeekFrom::Start(0)).and_then(|_| (&self.file).take(200).read_to_end(&mut bytes));
+        match read {
+            Ok(_) => String::from_utf8_lossy(&bytes).lines().next().unwrap_or("").to_owned(),
+            Err(_) => String::new(),
+        }
+    }
+
+    fn write_holder(&mut self, holder: &str) -> io::Result<()> {
+        fault::step("lock", holder.as_bytes())?;
+        self.file.seek(SeekFrom::Start(0))?;
+        self.file.set_len(0)?;
+        self.file.write_all(format!("{holder}\n").as_bytes())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn second_holder_waits_and_is_told_for_whom() {
+        let temp = tempfile::tempdir().unwrap();
+        let dir = Dir::open(temp.path()).unwrap();
+        let second = Duration::from_secs(1);
+        let held = Lock::acquire(&dir, b"l", "7 first", second, &mut |_| {}).unwrap();
+        assert!(Lock::is_held(&dir, b"l").unwrap());
+        let mut told = String::new();
+        let failed =
+            Lock::acquire(&dir, b"l", "8 second", Duration::from_millis(400), &mut |who| told = who.to_owned());
+        assert!(matches!(failed, Err(LockError::Held(who)) if who == "7 first"));
+        assert_eq!(told, "7 first");
+        drop(held);
+        assert!(!Lock::is_held(&dir, b"l").unwrap());
+        Lock::acquire(&dir, b"l", "8 second", second, &mut |_| {}).unwrap();
+        assert_eq!(std::fs::read_to_string(temp.path().join("l")).unwrap(), "8 second\n");
+    }
+}
