@@ -1,0 +1,110 @@
+//! `cargo xtask docs`: the references that the code writes about itself.
+//!
+//! The text comes from an example target of the crate that owns the subject, so that xtask need not link the crates.
+
+use crate::failure::Failure;
+use crate::printer;
+use crate::program::Program;
+use crate::tidy::STRICT;
+use crate::workspace::Workspace;
+
+/// Whether to write.
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// Compare with the files instead of writing them; show the first line that differs.
+    #[arg(long)]
+    check: bool,
+}
+
+/// One generated page.
+struct Reference {
+    page: &'static str,
+    package: &'static str,
+    example: &'static str,
+}
+
+const REFERENCES: &[Reference] = &[
+    Reference { page: "docs/config.md", package: "ckpt-config", example: "crates/config/examples/reference.rs" },
+    Reference { page: "docs/cli.md", package: "ckpt-cli", example: "crates/cli/examples/reference.rs" },
+];
+
+/// Writes the pages, or compares them.
+pub(crate) fn run(workspace: &Workspace, args: &Args) -> Result<(), Failure> {
+    if args.check {
+        return check(workspace);
+    }
+    for reference in REFERENCES {
+        let Some(text) = generate(workspace, reference)? else {
+            continue;
+        };
+        workspace.write(reference.page, &text)?;
+        printer::say(&format!("docs: wrote {}", reference.page));
+    }
+    Ok(())
+}
+
+/// Fails at the first page that is not what the code says now.
+pub(crate) fn check(workspace: &Workspace) -> Result<(), Failure> {
+    for reference in REFERENCES {
+        let Some(text) = generate(workspace, reference)? else {
+            continue;
+        };
+        let page = workspace.read(reference.page).map_err(|failure| failure.hint("run `cargo xtask docs`"))?;
+        if let Some(difference) = first_difference(&page, &text) {
+            return Err(Failure::new(format!("{} is not what the code says", reference.page))
+                .because(difference)
+                .hint("run `cargo xtask docs` and look at what changed"));
+        }
+        printer::say(&format!("docs: {} is up to date", reference.page));
+    }
+    Ok(())
+}
+
+/// `None` while the example is still to be written.
+fn generate(workspace: &Workspace, reference: &Reference) -> Result<Option<String>, Failure> {
+    if !workspace.path(reference.example).is_file() {
+        let missing = format!("{} cannot be generated, {} is missing", reference.page, reference.example);
+        if STRICT {
+            return Err(Failure::new(missing));
+        }
+        printer::note(&missing);
+        return Ok(None);
+    }
+    let run = ["run", "--quiet", "--locked", "--package", reference.package, "--example", "reference"];
+    let text = Program::cargo(workspace.root()).args(run).text()?;
+    Ok(Some(text + "\n"))
+}
+
+/// The first line that differs, from both sides.
+fn first_difference(page: &str, code: &str) -> Option<String> {
+    if page == code {
+        return None;
+    }
+    let (mut of_page, mut of_code) = (page.lines(), code.lines());
+    for number in 1.. {
+        match (of_page.next(), of_code.next()) {
+            (None, None) => break,
+            (a, b) if a == b => {}
+            (a, b) => {
+                let shown = |line: Option<&str>| line.map_or("(the end)".to_owned(), |line| format!("`{line}`"));
+                return Some(format!("line {number}: the page has {}, the code {}", shown(a), shown(b)));
+            }
+        }
+    }
+    Some("the line ends differ".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::first_difference;
+
+    #[test]
+    fn shows_the_first_line_that_differs() {
+        assert_eq!(first_difference("a\nb\n", "a\nb\n"), None);
+        let changed = first_difference("a\nb\nc\n", "a\nx\ny\n").unwrap();
+        assert_eq!(changed, "line 2: the page has `b`, the code `x`");
+        let shorter = first_difference("a\n", "a\nb\n").unwrap();
+        assert_eq!(shorter, "line 2: the page has (the end), the code `b`");
+        assert_eq!(first_difference("a", "a\n").unwrap(), "the line ends differ");
+    }
+}

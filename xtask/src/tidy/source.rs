@@ -1,0 +1,93 @@
+//! One Rust file as the rules see it: code without comments and the contents of literals.
+
+use super::mask::{mask, without_tests};
+
+/// Code of one file; lines are where they are in the file.
+#[derive(Debug)]
+pub(super) struct Source<'a> {
+    /// Path relative to the root, `/`-separated.
+    pub(super) path: &'a str,
+    /// Masked text.
+    pub(super) code: String,
+}
+
+impl<'a> Source<'a> {
+    /// All code of the file.
+    pub(super) fn written(path: &'a str, text: &str) -> Self {
+        Self { path, code: mask(text) }
+    }
+
+    /// The code that is not under `#[cfg(test)]`.
+    pub(super) fn shipped(path: &'a str, text: &str) -> Self {
+        Self { path, code: without_tests(&mask(text)) }
+    }
+
+    /// Places (`path:line`) where one of `tokens` stands as whole words, with that token.
+    pub(super) fn places_of<'t>(&self, tokens: &[&'t str]) -> Vec<(String, &'t str)> {
+        let lines = self.code.lines().zip(1..);
+        lines
+            .flat_map(|(line, number)| {
+                let found = tokens.iter().filter(move |token| contains_token(line, token));
+                found.map(move |token| (format!("{}:{number}", self.path), *token))
+            })
+            .collect()
+    }
+
+    /// Place of a byte of the code.
+    pub(super) fn place(&self, at: usize) -> String {
+        format!("{}:{}", self.path, 1 + self.code[..at].matches('\n').count())
+    }
+
+    /// Names of the functions that the file declares.
+    pub(super) fn functions(&self) -> Vec<String> {
+        let after_fn = self.code.match_indices("fn ").filter(|&(at, _)| !ends_in_word(&self.code[..at]));
+        after_fn
+            .map(|(at, found)| self.code[at + found.len()..].chars().take_while(|&c| is_word(c)).collect::<String>())
+            .filter(|name| !name.is_empty())
+            .collect()
+    }
+}
+
+/// Whether `token` stands in `line` with no letter, digit or `_` joined to its word ends.
+pub(super) fn contains_token(line: &str, token: &str) -> bool {
+    line.match_indices(token).any(|(at, _)| {
+        let before = !token.starts_with(is_word) || !ends_in_word(&line[..at]);
+        let after = !token.ends_with(is_word) || !line[at + token.len()..].starts_with(is_word);
+        before && after
+    })
+}
+
+fn ends_in_word(text: &str) -> bool {
+    text.ends_with(is_word)
+}
+
+fn is_word(c: char) -> bool {
+    c.is_alphanumeric() || c == '_'
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Source, contains_token};
+
+    #[test]
+    fn tokens_are_whole_words() {
+        assert!(contains_token("std::fs::write(p)", "fs::write"));
+        assert!(!contains_token("ckpt_fs::write(p)", "fs::write"));
+        assert!(!contains_token("fs::write_all(p)", "fs::write"));
+        assert!(contains_token("fs::create_dir_all(p)", "fs::create_dir_all"));
+        assert!(!contains_token("unsafe_code", "unsafe"));
+        assert!(contains_token("#[allow(x)]", "#[allow("));
+    }
+
+    #[test]
+    fn finds_functions() {
+        let source = Source::written("a.rs", "pub fn one() {}\n// fn two()\nfn three<T>() {}\nlet f: fn (u8);");
+        assert_eq!(source.functions(), ["one", "three"]);
+    }
+
+    #[test]
+    fn places_have_lines() {
+        let source = Source::shipped("a.rs", "x\nunsafe {}\n#[cfg(test)]\nmod t { unsafe {} }\n");
+        assert_eq!(source.places_of(&["unsafe"]), [("a.rs:2".to_owned(), "unsafe")]);
+    }
+}

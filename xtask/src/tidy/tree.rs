@@ -1,0 +1,105 @@
+//! The text files of the checkout, in memory, by path.
+//!
+//! Files are found by walking, not by asking git, so that a release tarball can be checked too. What cargo builds and
+//! what is not UTF-8 is left out.
+
+use std::fs;
+use std::path::Path;
+
+use crate::failure::Failure;
+use crate::workspace::Workspace;
+
+use super::source::Source;
+
+/// Every text file of the checkout; sorted by path.
+#[derive(Debug, Default)]
+pub(super) struct Tree {
+    /// The checkout's absolute path; empty in tests.
+    pub(super) root: String,
+    /// Files with `/`-separated paths relative to the root.
+    pub(super) files: Vec<File>,
+}
+
+/// One text file.
+#[derive(Debug)]
+pub(super) struct File {
+    pub(super) path: String,
+    pub(super) text: String,
+}
+
+impl Tree {
+    /// Reads all files.
+    pub(super) fn load(workspace: &Workspace) -> Result<Self, Failure> {
+        let mut tree = Self { root: workspace.root().display().to_string(), files: Vec::new() };
+        tree.add_dir(workspace.root(), "")?;
+        tree.files.sort_by(|a, b| a.path.cmp(&b.path));
+        Ok(tree)
+    }
+
+    fn add_dir(&mut self, dir: &Path, prefix: &str) -> Result<(), Failure> {
+        for entry in fs::read_dir(dir).map_err(|err| Failure::at("list", dir, err))? {
+            let entry = entry.map_err(|err| Failure::at("list", dir, err))?;
+            let name = entry.file_name().to_string_lossy().into_owned();
+            let kind = entry.file_type().map_err(|err| Failure::at("look at", &entry.path(), err))?;
+            let path = format!("{prefix}{name}");
+            if kind.is_dir() && name != "target" && name != ".git" {
+                self.add_dir(&entry.path(), &format!("{path}/"))?;
+            } else if kind.is_file() {
+                let bytes = fs::read(entry.path()).map_err(|err| Failure::at("read", &entry.path(), err))?;
+                self.files.extend(String::from_utf8(bytes).ok().map(|text| File { path, text }));
+            }
+        }
+        Ok(())
+    }
+
+    /// The text of one file.
+    pub(super) fn text(&self, path: &str) -> Option<&str> {
+        self.files.iter().find(|file| file.path == path).map(|file| file.text.as_str())
+    }
+
+    /// Whether a text file stands at `path`.
+    pub(super) fn has(&self, path: &str) -> bool {
+        self.text(path).is_some()
+    }
+
+    /// All Rust files.
+    pub(super) fn rust(&self) -> impl Iterator<Item = &File> {
+        self.files.iter().filter(|file| file.path.ends_with(".rs"))
+    }
+
+    /// What ships: the files of `crates/*/src`, without their test modules, comments and the contents of literals.
+    pub(super) fn shipped(&self) -> impl Iterator<Item = Source<'_>> {
+        self.rust()
+            .filter(|file| crate_of_source(&file.path).is_some() && !is_test_file(&file.path))
+            .map(|file| Source::shipped(&file.path, &file.text))
+    }
+
+    /// Every Rust file, test modules included, without comments and the contents of literals.
+    pub(super) fn written(&self) -> impl Iterator<Item = Source<'_>> {
+        self.rust().map(|file| Source::written(&file.path, &file.text))
+    }
+
+    /// Names of all functions of the crates and tests.
+    pub(super) fn functions(&self) -> Vec<String> {
+        self.written()
+            .filter(|source| source.path.starts_with("crates/") || source.path.starts_with("tests/"))
+            .flat_map(|source| source.functions())
+            .collect()
+    }
+
+    #[cfg(test)]
+    pub(super) fn of(files: &[(&str, &str)]) -> Self {
+        let files = files.iter().map(|(path, text)| File { path: (*path).into(), text: (*text).into() }).collect();
+        Self { root: String::new(), files }
+    }
+}
+
+/// The folder's name of the crate whose `src` holds `path`.
+pub(super) fn crate_of_source(path: &str) -> Option<&str> {
+    let (name, rest) = path.strip_prefix("crates/")?.split_once('/')?;
+    rest.starts_with("src/").then_some(name)
+}
+
+fn is_test_file(path: &str) -> bool {
+    path.ends_with("/tests.rs") || path.contains("/src/tests/") || path.contains("/tests/src/")
+}
