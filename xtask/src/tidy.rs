@@ -6,6 +6,7 @@
 mod case_ids;
 mod cases;
 mod effects;
+mod faults;
 mod forbidden;
 mod git_border;
 mod guarantees;
@@ -70,6 +71,7 @@ impl Found {
 
 const RULES: &[Rule] = &[
     Rule { name: "imports", says: imports::SAYS, check: imports::check },
+    Rule { name: "faults", says: faults::SAYS, check: faults::check },
     Rule { name: "file-names", says: names::SAYS, check: names::check },
     Rule { name: "openings", says: openings::SAYS, check: openings::check },
     Rule { name: "unfinished", says: forbidden::UNFINISHED, check: forbidden::unfinished },

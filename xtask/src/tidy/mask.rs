@@ -3,7 +3,7 @@
 //! Without this, a rule about `unsafe` would fire on a sentence about it. Not a lexer: it knows comments, strings and
 //! character literals, which is all that can hide a word from us.
 
-/// Replaces comments and the contents of string and character literals by spaces. Lines stay where they are.
+/// Replaces comments and string and character literals by spaces. Every byte of code stays where it is.
 pub(super) fn mask(text: &str) -> String {
     let chars: Vec<char> = text.chars().collect();
     let mut out = String::with_capacity(text.len());
@@ -22,25 +22,36 @@ pub(super) fn mask(text: &str) -> String {
             at += 1;
             continue;
         }
-        out.extend(chars[at..end].iter().map(|&c| if c == '\n' { '\n' } else { ' ' }));
+        blank(&mut out, &chars[at..end]);
         at = end;
     }
     out
 }
 
-/// Blanks each item under `#[cfg(test)]` of text that is masked already.
-pub(super) fn without_tests(masked: &str) -> String {
-    const MARK: &str = "#[cfg(test)]";
+/// Masks `text`, and blanks each item that no release holds: those under `#[cfg(test)]` and the feature `faults`.
+pub(super) fn mask_shipped(text: &str) -> String {
+    let masked = mask(text);
     let mut out = String::with_capacity(masked.len());
-    let mut rest = masked;
-    while let Some(start) = rest.find(MARK) {
-        let end = start + item_end(&rest[start..]);
-        out.push_str(&rest[..start]);
-        out.extend(rest[start..end].chars().map(|c| if c == '\n' { '\n' } else { ' ' }));
-        rest = &rest[end..];
+    let mut at = 0;
+    while let Some(start) = next_unshipped(text, &masked, at) {
+        let end = start + item_end(&masked[start..]);
+        out.push_str(&masked[at..start]);
+        blank(&mut out, &masked[start..end].chars().collect::<Vec<_>>());
+        at = end;
     }
-    out.push_str(rest);
+    out.push_str(&masked[at..]);
     out
+}
+
+/// Byte at which the next such item begins. The attribute is looked for in the text, where its literal still is; in the
+/// masked text is seen whether it is code.
+fn next_unshipped(text: &str, masked: &str, at: usize) -> Option<usize> {
+    const MARKS: [&str; 2] = ["#[cfg(test)]", "#[cfg(feature = \"faults\")]"];
+    let found = MARKS.iter().filter_map(|mark| {
+        let mut places = text[at..].match_indices(mark).map(|(place, _)| at + place);
+        places.find(|&place| masked[place..].starts_with("#[cfg("))
+    });
+    found.min()
 }
 
 /// Bytes up to the end of the first item: its `;`, or the brace that closes its first one.
@@ -56,6 +67,16 @@ pub(super) fn item_end(masked: &str) -> usize {
         }
     }
     masked.len()
+}
+
+fn blank(out: &mut String, chars: &[char]) {
+    for c in chars {
+        if *c == '\n' {
+            out.push('\n');
+        } else {
+            out.extend(std::iter::repeat_n(' ', c.len_utf8()));
+        }
+    }
 }
 
 fn line_end(chars: &[char], at: usize) -> usize {
@@ -126,28 +147,38 @@ fn is_word(c: char) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{mask, without_tests};
+    use super::{mask, mask_shipped};
 
     #[test]
     fn blanks_comments_and_literals() {
         assert_eq!(mask("a // unsafe\nb"), "a          \nb");
         assert_eq!(mask("a /* x /* y */ z */ b"), "a                   b");
-        assert_eq!(mask(r#"f("un\"safe", 1)"#), "f(            , 1)");
-        assert_eq!(mask("f(r#\"a\"b\"#)"), "f(         )");
+        assert_eq!(mask(r#"f("un\"safe", 1)"#), "f(          , 1)");
+        assert_eq!(mask("f(r#\"a\"b\"#)"), "f(        )");
         assert_eq!(mask("f(br\"\\\")"), "f(b    )");
         assert_eq!(mask("let q = '\"'; let l: &'a str = '\\'';"), "let q =    ; let l: &'a str =     ;");
         assert_eq!(mask("r#type for_\"\""), "r#type for_  ");
     }
 
     #[test]
-    fn keeps_lines_where_they_are() {
+    fn keeps_lines_and_bytes_where_they_are() {
         assert_eq!(mask("\"a\nb\" c"), "  \n   c");
+        assert_eq!(mask("\"日\" c").len(), "\"日\" c".len());
+    }
+
+    fn shipped_lines(text: &str) -> Vec<String> {
+        mask_shipped(text).lines().map(|line| line.trim().to_owned()).collect()
     }
 
     #[test]
     fn blanks_test_items_only() {
         let text = "a\n#[cfg(test)]\nuse x;\nb\n#[cfg(test)]\nmod t {\n  fn f() {}\n}\nc\n";
-        let left: Vec<_> = without_tests(text).lines().map(|line| line.trim().to_owned()).collect();
-        assert_eq!(left, ["a", "", "", "b", "", "", "", "", "c"]);
+        assert_eq!(shipped_lines(text), ["a", "", "", "b", "", "", "", "", "c"]);
+    }
+
+    #[test]
+    fn blanks_what_only_crash_tests_build() {
+        let text = "// #[cfg(test)]\na\n#[cfg(feature = \"faults\")]\nmod enabled { x }\n#[cfg(not(feature = \"faults\"))]\nb\n";
+        assert_eq!(shipped_lines(text), ["", "a", "", "", "#[cfg(not(feature =         ))]", "b"]);
     }
 }

@@ -1,6 +1,6 @@
 //! One Rust file as the rules see it: code without comments and the contents of literals.
 
-use super::mask::{mask, without_tests};
+use super::mask::{mask, mask_shipped};
 
 /// Code of one file; lines are where they are in the file.
 #[derive(Debug)]
@@ -17,9 +17,9 @@ impl<'a> Source<'a> {
         Self { path, code: mask(text) }
     }
 
-    /// The code that is not under `#[cfg(test)]`.
+    /// The code that a release holds.
     pub(super) fn shipped(path: &'a str, text: &str) -> Self {
-        Self { path, code: without_tests(&mask(text)) }
+        Self { path, code: mask_shipped(text) }
     }
 
     /// Places (`path:line`) where one of `tokens` stands as whole words, with that token.
