@@ -1,11 +1,12 @@
 //! `cargo xtask docs`: the references that the code writes about itself.
 //!
-//! The text comes from an example target of the crate that owns the subject, so that xtask need not link the crates.
+//! A reference comes from an example target of the crate that owns the subject, so that xtask need not link the crates.
+//! Of the case book only the column of tests is generated.
 
 use crate::failure::Failure;
 use crate::printer;
 use crate::program::Program;
-use crate::tidy::STRICT;
+use crate::tidy::{self, STRICT};
 use crate::workspace::Workspace;
 
 /// Whether to write.
@@ -33,31 +34,34 @@ pub(crate) fn run(workspace: &Workspace, args: &Args) -> Result<(), Failure> {
     if args.check {
         return check(workspace);
     }
-    for reference in REFERENCES {
-        let Some(text) = generate(workspace, reference)? else {
-            continue;
-        };
-        workspace.write(reference.page, &text)?;
-        printer::say(&format!("docs: wrote {}", reference.page));
+    for (page, text) in pages(workspace)? {
+        workspace.write(page, &text)?;
+        printer::say(&format!("docs: wrote {page}"));
     }
     Ok(())
 }
 
 /// Fails at the first page that is not what the code says now.
 pub(crate) fn check(workspace: &Workspace) -> Result<(), Failure> {
-    for reference in REFERENCES {
-        let Some(text) = generate(workspace, reference)? else {
-            continue;
-        };
-        let page = workspace.read(reference.page).map_err(|failure| failure.hint("run `cargo xtask docs`"))?;
-        if let Some(difference) = first_difference(&page, &text) {
-            return Err(Failure::new(format!("{} is not what the code says", reference.page))
+    for (page, text) in pages(workspace)? {
+        let present = workspace.read(page).map_err(|failure| failure.hint("run `cargo xtask docs`"))?;
+        if let Some(difference) = first_difference(&present, &text) {
+            return Err(Failure::new(format!("{page} is not what the code says"))
                 .because(difference)
                 .hint("run `cargo xtask docs` and look at what changed"));
         }
-        printer::say(&format!("docs: {} is up to date", reference.page));
+        printer::say(&format!("docs: {page} is up to date"));
     }
     Ok(())
+}
+
+/// Path and text of every page that can be generated.
+fn pages(workspace: &Workspace) -> Result<Vec<(&'static str, String)>, Failure> {
+    let mut pages = vec![tidy::case_book(workspace)?];
+    for reference in REFERENCES {
+        pages.extend(generate(workspace, reference)?.map(|text| (reference.page, text)));
+    }
+    Ok(pages)
 }
 
 /// `None` while the example is still to be written.

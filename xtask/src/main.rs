@@ -34,7 +34,7 @@ enum Chore {
     Ci(ci::Args),
     /// Check the invariants that text can check.
     Tidy,
-    /// Regenerate docs/config.md and docs/cli.md.
+    /// Regenerate docs/config.md and docs/cli.md, and the tests of docs/cases.md.
     Docs(docs::Args),
     /// Build the release archive and its SHA-256 file in target/dist.
     Dist(dist::Args),

@@ -87,6 +87,12 @@ const RULES: &[Rule] = &[
     Rule { name: "length", says: length::SAYS, check: length::check },
 ];
 
+/// Path and text of the case book, its column of tests filled from the sources.
+pub(crate) fn case_book(workspace: &Workspace) -> Result<(&'static str, String), Failure> {
+    let tests = Tree::load(workspace)?.tests();
+    Ok((cases::BOOK, cases::filled(&workspace.read(cases::BOOK)?, &tests)))
+}
+
 /// Checks every rule; all breaks are shown before the run fails.
 pub(crate) fn run(workspace: &Workspace) -> Result<(), Failure> {
     let tree = Tree::load(workspace)?;

@@ -1,4 +1,6 @@
 //! The case book: each case has a test that carries its id, or a reason why not yet.
+//!
+//! Situation and outcome are written by people; the column of tests is filled from the sources by `cargo xtask docs`.
 
 use std::collections::HashSet;
 
@@ -10,9 +12,10 @@ use super::tree::Tree;
 pub(super) const SAYS: &str = "\
 every case of docs/cases.md names a test that exists and carries the case's id (`reset_keeps_ignored_files_l2`), or \
 says what it waits for; the book is what people lost, and a case without a proof is a promise without one. \
-Write the test, put its name in the row and `tested` in its state; or write `waits: <reason>`.";
+Write the test and run `cargo xtask docs`, which fills the row; or write `waits: <reason>` in its state.";
 
-const BOOK: &str = "docs/cases.md";
+/// The book's path in the checkout.
+pub(crate) const BOOK: &str = "docs/cases.md";
 const HEAD: [&str; 5] = ["id", "situation", "right outcome", "test", "state"];
 
 pub(super) fn check(tree: &Tree) -> Found {
@@ -21,7 +24,7 @@ pub(super) fn check(tree: &Tree) -> Found {
         found.broken(BOOK, "is missing");
         return found;
     };
-    let functions = tree.functions();
+    let tests = tree.tests();
     let mut seen = HashSet::new();
     let mut planned = Vec::new();
     for table in tables(text) {
@@ -38,8 +41,8 @@ pub(super) fn check(tree: &Tree) -> Found {
             if !seen.insert(case.id.to_owned()) {
                 found.broken(&place, &format!("{} stands here a second time", case.id));
             }
-            check_tests(&mut found, &place, &case, &functions);
-            check_state(&mut found, &place, &case, &functions);
+            check_tests(&mut found, &place, &case, &tests);
+            check_state(&mut found, &place, &case, &tests);
             if case.state == "planned" {
                 planned.push(case.id.to_owned());
             }
@@ -52,6 +55,25 @@ pub(super) fn check(tree: &Tree) -> Found {
         found.later(BOOK, &format!("{} cases are only planned: {}", planned.len(), planned.join(" ")));
     }
     found
+}
+
+/// The book with its column of tests filled from the sources; `planned` and `tested` follow from that.
+pub(super) fn filled(text: &str, tests: &[String]) -> String {
+    let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
+    for (line, cells) in tables(text).into_iter().flat_map(|table| table.rows) {
+        let [id, situation, outcome, _, state] = cells.as_slice() else {
+            continue;
+        };
+        let of_case: Vec<String> =
+            tests.iter().filter(|test| carries(test, id)).map(|test| format!("`{test}`")).collect();
+        let column = if of_case.is_empty() { "—".to_owned() } else { of_case.join(", ") };
+        let state = match of_case.is_empty() {
+            true => state.replacen("tested", "planned", usize::from(state.starts_with("tested"))),
+            false => state.replacen("planned", "tested", usize::from(state.starts_with("planned"))),
+        };
+        lines[line - 1] = format!("| {id} | {situation} | {outcome} | {column} | {state} |");
+    }
+    lines.join("\n") + "\n"
 }
 
 struct Case<'a> {
@@ -82,26 +104,25 @@ fn check_head(found: &mut Found, table: &Table) {
     }
 }
 
-fn check_tests(found: &mut Found, place: &str, case: &Case<'_>, functions: &[String]) {
+fn check_tests(found: &mut Found, place: &str, case: &Case<'_>, tests: &[String]) {
     for test in &case.tests {
         if !carries(test, case.id) {
             found.broken(place, &format!("`{test}` does not carry the id {}", case.id));
         }
-        if !functions.iter().any(|function| function == test) {
-            found.broken(place, &format!("no function `{test}` in crates/ or tests/"));
+        if !tests.iter().any(|known| known == test) {
+            found.broken(place, &format!("no test `{test}` in crates/ or tests/"));
         }
     }
 }
 
-fn check_state(found: &mut Found, place: &str, case: &Case<'_>, functions: &[String]) {
+fn check_state(found: &mut Found, place: &str, case: &Case<'_>, tests: &[String]) {
     match case.state {
         "tested" if case.tests.is_empty() => found.broken(place, &format!("{} is `tested` by no test", case.id)),
         "waits" if case.remark.is_empty() => found.broken(place, &format!("{} waits without a reason", case.id)),
         "tested" | "waits" => {}
         "planned" => {
-            let ready: Vec<_> = functions.iter().filter(|function| carries(function, case.id)).collect();
-            if let Some(test) = ready.first() {
-                found.note(place, &format!("{} is `planned`, and `{test}` is there; put it in the row", case.id));
+            if let Some(test) = tests.iter().find(|test| carries(test, case.id)) {
+                found.note(place, &format!("{} is `planned`, and `{test}` is there; run `cargo xtask docs`", case.id));
             }
         }
         other => found.broken(place, &format!("`{other}` is no state; one of planned, tested, waits")),
@@ -116,7 +137,7 @@ fn carries(name: &str, id: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{carries, check};
+    use super::{carries, check, filled};
     use crate::tidy::tree::Tree;
 
     const HEAD: &str = "| id | situation | right outcome | test | state |\n|---|---|---|---|---|\n";
@@ -138,9 +159,9 @@ mod tests {
 
     #[test]
     fn a_test_must_exist_and_carry_the_id() {
-        assert!(broken("| L2 | s | o | `keeps_l2` | tested |", "fn keeps_l2() {}").is_empty());
+        assert!(broken("| L2 | s | o | `keeps_l2` | tested |", "#[test]\nfn keeps_l2() {}").is_empty());
         assert_eq!(broken("| L2 | s | o | `keeps_l2` | tested |", "").len(), 1);
-        assert_eq!(broken("| L2 | s | o | `keeps_l3` | tested |", "fn keeps_l3() {}").len(), 1);
+        assert_eq!(broken("| L2 | s | o | `keeps_l3` | tested |", "#[test]\nfn keeps_l3() {}").len(), 1);
     }
 
     #[test]
@@ -149,7 +170,7 @@ mod tests {
         assert_eq!(broken("| L2 | s | o | — | waits: |", "").len(), 1);
         assert_eq!(broken("| L2 | s | o | — | done |", "").len(), 1);
         assert!(broken("| L2 | s | o | — | waits: merging comes later |", "").is_empty());
-        assert!(broken("| L2 | s | o | `a_l2` | tested; the large form waits |", "fn a_l2() {}").is_empty());
+        assert!(broken("| L2 | s | o | `a_l2` | tested; the large form waits |", "#[test]\nfn a_l2() {}").is_empty());
     }
 
     #[test]
@@ -157,5 +178,15 @@ mod tests {
         assert_eq!(broken("| Z9 | s | o | — | waits: x |", "").len(), 1);
         assert_eq!(broken("| L2 | s | o | — | waits: x |\n| L2 | s | o | — | waits: x |", "").len(), 1);
         assert_eq!(broken("| L2 | s | o |", "").len(), 1);
+    }
+
+    #[test]
+    fn rows_are_filled_from_the_sources() {
+        let text = format!("{HEAD}| L1 | s | a \\| b | — | planned; x |\n| L2 | s | o | `gone_l2` | tested |\n");
+        let expected =
+            format!("{HEAD}| L1 | s | a \\| b | `a_l1`, `b_l1_l3` | tested; x |\n| L2 | s | o | — | planned |\n");
+        let tests = ["a_l1", "b_l1_l3", "c_l3"].map(str::to_owned);
+        assert_eq!(filled(&text, &tests), expected);
+        assert_eq!(filled(&expected, &tests), expected);
     }
 }

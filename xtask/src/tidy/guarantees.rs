@@ -7,7 +7,7 @@ use super::tree::Tree;
 pub(super) const SAYS: &str = "\
 every row of docs/guarantees.md has, in its column `test`, tests or scripts that exist; a promise that nothing proves \
 will be broken unseen. \
-Name the test function, or the script by its path; take the promise out if there is none.";
+Name the test, or the script by its path; take the promise out if there is none.";
 
 const PAGE: &str = "docs/guarantees.md";
 
@@ -17,7 +17,7 @@ pub(super) fn check(tree: &Tree) -> Found {
         found.later(PAGE, "is not written yet");
         return found;
     };
-    let functions = tree.functions();
+    let tests = tree.tests();
     let mut rows = 0;
     for table in tables(text) {
         let Some(column) = table.column("test") else {
@@ -30,7 +30,7 @@ pub(super) fn check(tree: &Tree) -> Found {
             if proofs.is_empty() {
                 found.broken(&place, "a promise without a test");
             }
-            for proof in proofs.into_iter().filter(|proof| !exists(tree, &functions, proof)) {
+            for proof in proofs.into_iter().filter(|proof| !exists(tree, &tests, proof)) {
                 found.broken(&place, &format!("`{proof}` does not exist"));
             }
         }
@@ -41,9 +41,8 @@ pub(super) fn check(tree: &Tree) -> Found {
     found
 }
 
-/// Commands are taken as they are; a path must stand in the checkout; anything else is a function, with or without its
-/// module.
-fn exists(tree: &Tree, functions: &[String], proof: &str) -> bool {
+/// Commands are taken as they are; a path must stand in the checkout; anything else is a test, with or without its module.
+fn exists(tree: &Tree, tests: &[String], proof: &str) -> bool {
     if proof.contains(' ') {
         return true;
     }
@@ -51,7 +50,7 @@ fn exists(tree: &Tree, functions: &[String], proof: &str) -> bool {
         return tree.has(proof);
     }
     let name = proof.rsplit("::").next().unwrap_or(proof);
-    functions.iter().any(|function| function == name)
+    tests.iter().any(|test| test == name)
 }
 
 #[cfg(test)]
@@ -61,7 +60,8 @@ mod tests {
 
     fn broken(rows: &str) -> Vec<String> {
         let text = format!("| promise | test |\n|---|---|\n{rows}\n");
-        let files = [("docs/guarantees.md", text.as_str()), ("tests/a.rs", "fn held() {}"), ("tests/real.sh", "")];
+        let files =
+            [("docs/guarantees.md", text.as_str()), ("tests/a.rs", "#[test]\nfn held() {}"), ("tests/real.sh", "")];
         check(&Tree::of(&files)).broken
     }
 

@@ -38,14 +38,18 @@ impl<'a> Source<'a> {
         format!("{}:{}", self.path, 1 + self.code[..at].matches('\n').count())
     }
 
-    /// Names of the functions that the file declares.
-    pub(super) fn functions(&self) -> Vec<String> {
-        let after_fn = self.code.match_indices("fn ").filter(|&(at, _)| !ends_in_word(&self.code[..at]));
-        after_fn
-            .map(|(at, found)| self.code[at + found.len()..].chars().take_while(|&c| is_word(c)).collect::<String>())
-            .filter(|name| !name.is_empty())
-            .collect()
+    /// Names of the functions that the file marks `#[test]`.
+    pub(super) fn tests(&self) -> Vec<String> {
+        let places = self.code.match_indices("fn ").filter(|&(at, _)| is_marked_test(&self.code[..at]));
+        let names = places.map(|(at, found)| self.code[at + found.len()..].chars().take_while(|&c| is_word(c)));
+        names.map(Iterator::collect).collect()
     }
+}
+
+/// Whether the item that follows `before` has the attribute: nothing but attributes stands between.
+fn is_marked_test(before: &str) -> bool {
+    let attributes = before.rfind("#[test]").map(|at| &before[at..]);
+    attributes.is_some_and(|attributes| !attributes.contains(['{', '}', ';']) && !ends_in_word(attributes))
 }
 
 /// Whether `token` stands in `line` with no letter, digit or `_` joined to its word ends.
@@ -80,9 +84,10 @@ mod tests {
     }
 
     #[test]
-    fn finds_functions() {
-        let source = Source::written("a.rs", "pub fn one() {}\n// fn two()\nfn three<T>() {}\nlet f: fn (u8);");
-        assert_eq!(source.functions(), ["one", "three"]);
+    fn finds_tests() {
+        let text = "fn helper() {}\n#[test]\n#[cfg(unix)]\nfn one() {}\n// #[test]\nfn two() {}\n\
+                    proptest! {\n    #[test]\n    fn three(a in any::<u8>()) {}\n}\n";
+        assert_eq!(Source::written("a.rs", text).tests(), ["one", "three"]);
     }
 
     #[test]

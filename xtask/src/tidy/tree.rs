@@ -69,9 +69,14 @@ impl Tree {
 
     /// What ships: the files of `crates/*/src`, without their test modules, comments and the contents of literals.
     pub(super) fn shipped(&self) -> impl Iterator<Item = Source<'_>> {
-        self.rust()
-            .filter(|file| crate_of_source(&file.path).is_some() && !is_test_file(&file.path))
-            .map(|file| Source::shipped(&file.path, &file.text))
+        let sources = || self.rust().filter(|file| crate_of_source(&file.path).is_some());
+        let of_tests: Vec<String> = sources().flat_map(|file| test_modules(&file.path, &file.text)).collect();
+        let is_test = move |path: &str| {
+            let beneath =
+                |module: &String| path.strip_prefix(module.as_str()).is_some_and(|rest| rest.starts_with(['.', '/']));
+            of_tests.iter().any(beneath)
+        };
+        sources().filter(move |file| !is_test(&file.path)).map(|file| Source::shipped(&file.path, &file.text))
     }
 
     /// Every Rust file, test modules included, without comments and the contents of literals.
@@ -79,12 +84,13 @@ impl Tree {
         self.rust().map(|file| Source::written(&file.path, &file.text))
     }
 
-    /// Names of all functions of the crates and tests.
-    pub(super) fn functions(&self) -> Vec<String> {
-        self.written()
-            .filter(|source| source.path.starts_with("crates/") || source.path.starts_with("tests/"))
-            .flat_map(|source| source.functions())
-            .collect()
+    /// Names of all tests of the crates and of `tests/`; sorted.
+    pub(super) fn tests(&self) -> Vec<String> {
+        let ours =
+            self.written().filter(|source| source.path.starts_with("crates/") || source.path.starts_with("tests/"));
+        let mut names: Vec<String> = ours.flat_map(|source| source.tests()).collect();
+        names.sort();
+        names
     }
 
     #[cfg(test)]
@@ -100,6 +106,32 @@ pub(super) fn crate_of_source(path: &str) -> Option<&str> {
     rest.starts_with("src/").then_some(name)
 }
 
-fn is_test_file(path: &str) -> bool {
-    path.ends_with("/tests.rs") || path.contains("/src/tests/") || path.contains("/tests/src/")
+/// Paths, without their `.rs`, of the modules that `path` declares under `#[cfg(test)]` and keeps in files of their own.
+fn test_modules(path: &str, text: &str) -> Vec<String> {
+    let stem = path.trim_end_matches(".rs");
+    let dir = ["/mod", "/lib", "/main"].iter().find_map(|name| stem.strip_suffix(name)).unwrap_or(stem);
+    let declared = text.split("#[cfg(test)]").skip(1).filter_map(|rest| {
+        let name = rest.trim_start().strip_prefix("mod ")?.split_once(';')?.0;
+        name.chars().all(|c| c.is_alphanumeric() || c == '_').then_some(name)
+    });
+    declared.map(|name| format!("{dir}/{name}")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Tree;
+
+    #[test]
+    fn test_modules_in_files_do_not_ship() {
+        let tree = Tree::of(&[
+            ("crates/core/src/lib.rs", "#[cfg(test)]\nmod model;\nmod patch;\n"),
+            ("crates/core/src/model.rs", ""),
+            ("crates/core/src/modeled.rs", ""),
+            ("crates/core/src/patch.rs", "#[cfg(test)]\nmod oracle;\n#[cfg(test)]\nmod tests { mod a; }\n"),
+            ("crates/core/src/patch/oracle/mod.rs", ""),
+            ("crates/core/tests/a.rs", ""),
+        ]);
+        let paths: Vec<_> = tree.shipped().map(|source| source.path).collect();
+        assert_eq!(paths, ["crates/core/src/lib.rs", "crates/core/src/modeled.rs", "crates/core/src/patch.rs"]);
+    }
 }
