@@ -97,6 +97,7 @@ This holds for every file, also for the user's own and for `--config FILE`.
 - A relative path in a file starts from the directory of that file; elsewhere from the working directory.
 - A wrong type, a value out of range and a broken file are errors that name the file, the line, the key, and what was expected, also where a higher source hides the value.
 - An unknown key is a warning that names the nearest known one.
+- A variable with one underscore where two are wanted, such as `FABRICATIO_CHECKPOINT_THREADS`, is not read, with a warning.
 - A key of `[checkpoint]` that stands in `[ext.checkpoint]` is not read there, with a warning.
 - A variable whose value is a whole table, such as `FABRICATIO_CHECKPOINT='{cache_size=5}'`, is not read.
 - `.env` files are not read.

@@ -5,13 +5,13 @@ use std::path::{Path, PathBuf};
 
 use ckpt_config::{Entry, Loader};
 
-pub struct Sandbox {
+pub(crate) struct Sandbox {
     _dir: tempfile::TempDir,
     root: PathBuf,
 }
 
 impl Sandbox {
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let dir = tempfile::tempdir().expect("a temporary directory can be made");
         let root = dir.path().canonicalize().expect("it exists");
         let sandbox = Self { _dir: dir, root };
@@ -21,39 +21,39 @@ impl Sandbox {
         sandbox
     }
 
-    pub fn path(&self, name: &str) -> PathBuf {
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.root.join(name)
     }
 
     /// Writes a file with the directories above it.
-    pub fn write(&self, name: &str, text: &str) {
+    pub(crate) fn write(&self, name: &str, text: &str) {
         let path = self.path(name);
         fs::create_dir_all(path.parent().unwrap_or(Path::new("/"))).expect("the sandbox is writable");
         fs::write(path, text).expect("the sandbox is writable");
     }
 
     /// Loads from the project, without environment and without worktree.
-    pub fn loader(&self) -> Loader {
+    pub(crate) fn loader(&self) -> Loader {
         self.loader_at("project")
     }
 
-    pub fn loader_at(&self, working_dir: &str) -> Loader {
+    pub(crate) fn loader_at(&self, working_dir: &str) -> Loader {
         Loader::new(self.path(working_dir)).home_dir(self.path("home")).user_config_dir(self.path("config"))
     }
 
-    pub fn entry(&self, loader: &Loader, key: &str) -> Entry {
+    pub(crate) fn entry(&self, loader: &Loader, key: &str) -> Entry {
         let loaded = loader.load().expect("the configuration loads");
         loaded.entries.into_iter().find(|entry| entry.key.name == key).expect("every key has an entry")
     }
 
     /// Tells a key's value and origin in one line.
-    pub fn show(&self, loader: &Loader, key: &str) -> String {
+    pub(crate) fn show(&self, loader: &Loader, key: &str) -> String {
         let entry = self.entry(loader, key);
         self.mask(&format!("{} ({})", entry.setting, entry.origin))
     }
 
     /// Replaces the sandbox's own path, which is another in each run.
-    pub fn mask(&self, text: &str) -> String {
+    pub(crate) fn mask(&self, text: &str) -> String {
         text.replace(&self.root.display().to_string(), "$ROOT")
     }
 }

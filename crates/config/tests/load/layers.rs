@@ -1,12 +1,10 @@
 //! Which source wins, key by key, and what each of them looks like.
 
-mod sandbox;
-
 use std::path::Path;
 use std::time::Duration;
 
+use crate::sandbox::Sandbox;
 use ckpt_config::{Durability, Origin, Setting, keys};
-use sandbox::Sandbox;
 
 #[test]
 fn every_source_outranks_the_ones_below() {
@@ -37,7 +35,18 @@ fn every_source_outranks_the_ones_below() {
     origins.push(sandbox.show(&loader, "cache_size"));
     loader = loader.explicit(Setting::CacheSize(9.try_into().unwrap()), "--cache-size");
     origins.push(sandbox.show(&loader, "cache_size"));
-    insta::assert_snapshot!(origins.join("\n"), @"");
+    insta::assert_snapshot!(origins.join("\n"), @r"
+    100 (default)
+    1 ($ROOT/config/fabricatio/fabricatio.toml:2)
+    2 ($ROOT/config/fabricatio/fabricatio.toml:4)
+    3 ($ROOT/project/pyproject.toml:2)
+    4 ($ROOT/project/pyproject.toml:2)
+    5 ($ROOT/project/fabricatio.toml:1)
+    6 ($ROOT/project/fabricatio.toml:4)
+    7 (FABRICATIO_EXT__CHECKPOINT__CACHE_SIZE)
+    8 (FABRICATIO_CHECKPOINT__CACHE_SIZE)
+    9 (--cache-size)
+    ");
 
     let entry = sandbox.entry(&loader, "cache_size");
     let hidden: Vec<_> = entry.overridden.iter().map(|given| given.setting.to_string()).collect();
@@ -88,7 +97,7 @@ fn every_key_is_read_from_a_file() {
 fn every_key_is_read_from_the_environment() {
     let sandbox = Sandbox::new();
     let values = ["/srv/x", "7", "10 MB", "[a, \"*.[ch]\"]", "false", "none", "2m", "3", "true"];
-    let variables = keys().iter().map(|key| key.variable()).zip(values);
+    let variables = keys().iter().map(ckpt_config::Key::variable).zip(values);
     let config = sandbox.loader().environment(variables).load().unwrap().config;
     assert_eq!(config.checkpoint_dir, Path::new("/srv/x"));
     assert_eq!(config.cache_size.get(), 7);
@@ -199,5 +208,5 @@ fn a_path_in_the_environment_may_be_any_bytes() {
     let loader = sandbox.loader().environment([(OsStr::new("FABRICATIO_CHECKPOINT__CHECKPOINT_DIR"), bytes)]);
     assert_eq!(loader.load().unwrap().config.checkpoint_dir, Path::new(bytes));
     let loader = sandbox.loader().environment([(OsStr::new("FABRICATIO_CHECKPOINT__THREADS"), bytes)]);
-    insta::assert_snapshot!(loader.load().unwrap_err(), @"");
+    insta::assert_snapshot!(loader.load().unwrap_err(), @"cannot use text that is not UTF-8 for threads (FABRICATIO_CHECKPOINT__THREADS): expected a whole number, or 0 for one thread a core");
 }
