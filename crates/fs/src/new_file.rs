@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io::{self, Write};
+use std::os::unix::fs::FileExt;
 
 use rustix::fs::{Gid, Mode, Uid};
 
@@ -50,6 +51,32 @@ impl NewFile {
         Ok(rustix::fs::fchown(&self.file, Some(Uid::from_raw(uid)), Some(Gid::from_raw(gid)))?)
     }
 
+    /// Writes all of `bytes` at `offset`; what [`Write`] appends to next does not move.
+    ///
+    /// # Errors
+    /// What `pwrite` answers; a part of `bytes` may then stand in the file.
+    pub fn write_all_at(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
+        fault::step("write", &self.name)?;
+        self.file.write_all_at(bytes, offset)
+    }
+
+    /// Reads back at most `buffer.len()` bytes from `offset`; 0 at the end of the file.
+    ///
+    /// # Errors
+    /// What `pread` answers.
+    pub fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+        self.file.read_at(buffer, offset)
+    }
+
+    /// Cuts the file to `len` bytes, or fills it up with zeros to that length.
+    ///
+    /// # Errors
+    /// What `ftruncate` answers.
+    pub fn set_len(&self, len: u64) -> io::Result<()> {
+        fault::step("truncate", &self.name)?;
+        self.file.set_len(len)
+    }
+
     /// Makes the content durable.
     ///
     /// # Errors
@@ -76,5 +103,23 @@ impl Write for NewFile {
 
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::Dir;
+
+    #[test]
+    fn bytes_are_patched_cut_and_read_back() {
+        let temp = tempfile::tempdir().unwrap();
+        let file = Dir::open(temp.path()).unwrap().create_new(b"f", 0o600).unwrap();
+        file.write_all_at(b"abcdef", 0).unwrap();
+        file.write_all_at(b"X", 1).unwrap();
+        file.set_len(3).unwrap();
+        let mut buffer = [0; 8];
+        assert_eq!(file.read_at(&mut buffer, 1).unwrap(), 2);
+        assert_eq!(&buffer[..2], b"Xc");
+        assert_eq!(file.read_at(&mut buffer, 3).unwrap(), 0);
     }
 }
