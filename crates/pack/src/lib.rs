@@ -1,1 +1,43 @@
 //! Git pack and idx files: write, merge, look up, stream an undeltified entry.
+//!
+//! Knows packs in a directory and nothing of a repository: no refs, no loose objects, no meaning of a tree or a commit.
+//! Objects are written whole, never as deltas, so that any of them can be read, streamed and copied by itself. Packs
+//! that stock git made are listed too; a deltified object in them is named as such ([`Found::Deltified`]) and left to
+//! the caller, who has libgit2 for it.
+//!
+//! The way in: [`hash_object`] and [`Encoder::encode`] in any thread, [`PackWriter`] to collect, [`PackWriter::finish`]
+//! to make the files, [`FinishedPack::publish`] to let readers see them. The way out: [`PackSet`].
+//!
+//! Beside each pack stands `pack-<name>.keep`: stock git leaves such a pack alone, and it says what was merged into it
+//! ([`keep_merged`]).
+
+mod encode;
+mod entry;
+mod error;
+mod hash;
+mod id;
+mod idx;
+mod inflate;
+mod keep;
+mod kind;
+mod merge;
+mod pack;
+mod plan;
+mod publish;
+mod remove;
+mod set;
+mod spool;
+mod writer;
+
+pub use encode::{Encoded, Encoder};
+pub use error::{Error, Result};
+pub use hash::{ObjectHasher, hash_object};
+pub use id::{ObjectId, ParseIdError};
+pub use keep::{KEEP_TEXT, keep_merged};
+pub use kind::Kind;
+pub use merge::merge;
+pub use plan::plan_merge;
+pub use publish::{FinishedPack, PublishedPack, publish_all};
+pub use remove::remove_packs;
+pub use set::{Found, Header, Object, PackInfo, PackProblem, PackSet};
+pub use writer::{PackWriter, Streamed};

@@ -1,0 +1,158 @@
+//! One pack of a directory, for reading.
+
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+use std::sync::{Arc, OnceLock};
+
+use ckpt_fs::{Dir, FileKind, Stat};
+
+use crate::error::Fault;
+use crate::idx::Idx;
+use crate::inflate::EntryAt;
+use crate::keep::{Keep, file_name};
+use crate::{Error, ObjectId, Result};
+
+/// Magic, version, count.
+const HEADER: u64 = 12;
+
+/// Checksum at the end.
+const TRAILER: u64 = 20;
+
+/// A pack that was whole when it was listed. Its files are opened when first needed.
+#[derive(Debug)]
+pub(crate) struct Pack {
+    pub(crate) name: ObjectId,
+    /// Whether its `.keep` is ours.
+    pub(crate) ours: bool,
+    pub(crate) idx: Idx,
+    dir: Arc<Dir>,
+    stats: (Stat, Stat),
+    /// Whether the files stay open: a directory with thousands of packs must not use up the process's descriptors.
+    stay_open: bool,
+    idx_file: OnceLock<Arc<File>>,
+    pack_file: OnceLock<Arc<File>>,
+}
+
+/// Where an object is.
+#[derive(Clone, Debug)]
+pub(crate) struct Place {
+    file: Arc<File>,
+    start: u64,
+    end: u64,
+}
+
+impl Place {
+    pub(crate) fn entry(&self) -> EntryAt<'_> {
+        EntryAt { file: &self.file, start: self.start, end: self.end }
+    }
+}
+
+impl Pack {
+    /// Opens the idx, and checks that the pack beside it is there and ends with the checksum that the idx names: a
+    /// pack that a power cut left short does not.
+    pub(crate) fn open(dir: &Arc<Dir>, name: ObjectId, stay_open: bool) -> Result<Self> {
+        let (idx_file, idx_stat) = open_regular(dir, &name, "idx")?;
+        let idx = Idx::read(&idx_file, idx_stat.size).map_err(at(name, "idx"))?;
+        let (pack_file, pack_stat) = open_regular(dir, &name, "pack")?;
+        let mut trailer = [0; 20];
+        if pack_stat.size < HEADER + TRAILER {
+            return Err(at(name, "pack")(Fault::damaged("the pack is too short")));
+        }
+        let read = pack_file.read_exact_at(&mut trailer, pack_stat.size - TRAILER);
+        read.map_err(|err| at(name, "pack")(err.into()))?;
+        if trailer != *idx.pack.as_bytes() {
+            return Err(at(name, "pack")(Fault::damaged("the pack does not end with the checksum in its idx")));
+        }
+        let ours = Keep::read(dir, &name)?.ours;
+        let (dir, stats) = (Arc::clone(dir), (idx_stat, pack_stat));
+        Ok(Self { name, ours, idx, dir, stats, stay_open, idx_file: OnceLock::new(), pack_file: OnceLock::new() })
+    }
+
+    /// Whether the files that stand there now are still those that were opened.
+    pub(crate) fn is_current(&self) -> bool {
+        let stat = |extension| self.dir.stat(&file_name(&self.name, extension)).ok();
+        stat("idx") == Some(self.stats.0) && stat("pack") == Some(self.stats.1)
+    }
+
+    /// Size of the pack file.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.stats.1.size
+    }
+
+    /// Where the entries end.
+    pub(crate) fn end(&self) -> u64 {
+        self.bytes() - TRAILER
+    }
+
+    pub(crate) fn contains(&self, id: &ObjectId) -> Result<bool> {
+        Ok(self.position(id)?.is_some())
+    }
+
+    pub(crate) fn find(&self, id: &ObjectId) -> Result<Option<Place>> {
+        let Some(position) = self.position(id)? else { return Ok(None) };
+        let start = self.idx.offset(&*self.idx_file()?, position).map_err(at(self.name, "idx"))?;
+        let end = self.end();
+        if start < HEADER || start >= end {
+            return Err(self.damaged(Some(*id), "its offset lies outside the pack"));
+        }
+        Ok(Some(Place { file: self.pack_file()?, start, end }))
+    }
+
+    fn position(&self, id: &ObjectId) -> Result<Option<u32>> {
+        if self.idx.bucket(id).is_empty() {
+            return Ok(None);
+        }
+        self.idx.position(&*self.idx_file()?, id).map_err(at(self.name, "idx"))
+    }
+
+    pub(crate) fn idx_file(&self) -> Result<Arc<File>> {
+        self.file(&self.idx_file, "idx")
+    }
+
+    pub(crate) fn pack_file(&self) -> Result<Arc<File>> {
+        self.file(&self.pack_file, "pack")
+    }
+
+    fn file(&self, kept: &OnceLock<Arc<File>>, extension: &str) -> Result<Arc<File>> {
+        if let Some(file) = kept.get() {
+            return Ok(Arc::clone(file));
+        }
+        let file = Arc::new(open_regular(&self.dir, &self.name, extension)?.0);
+        if self.stay_open {
+            return Ok(Arc::clone(kept.get_or_init(|| file)));
+        }
+        Ok(file)
+    }
+
+    pub(crate) fn damaged(&self, id: Option<ObjectId>, reason: impl Into<String>) -> Error {
+        Error::Damaged { pack: self.name, id, reason: reason.into() }
+    }
+
+    /// For `map_err` of whatever went wrong with an entry.
+    pub(crate) fn fault_of(&self, id: ObjectId) -> impl FnOnce(Fault) -> Error {
+        let (pack, name) = (self.name, file_name(&self.name, "pack"));
+        move |fault| match fault {
+            Fault::Io(source) => Error::io("read", name)(source),
+            Fault::Damaged(reason) => Error::Damaged { pack, id: Some(id), reason },
+        }
+    }
+}
+
+/// For `map_err` of whatever went wrong with a file of pack `name` as a whole.
+pub(crate) fn at(name: ObjectId, extension: &'static str) -> impl FnOnce(Fault) -> Error {
+    move |fault| match fault {
+        Fault::Io(source) => Error::io("read", file_name(&name, extension))(source),
+        Fault::Damaged(reason) => Error::Damaged { pack: name, id: None, reason },
+    }
+}
+
+fn open_regular(dir: &Dir, name: &ObjectId, extension: &str) -> Result<(File, Stat)> {
+    let file_name = file_name(name, extension);
+    let file = dir.open_file(&file_name).map_err(Error::io("open", &file_name))?;
+    let stat = Dir::stat_file(&file).map_err(Error::io("open", &file_name))?;
+    if stat.kind != FileKind::File {
+        let reason = format!("its .{extension} is no regular file");
+        return Err(Error::Damaged { pack: *name, id: None, reason });
+    }
+    Ok((file, stat))
+}

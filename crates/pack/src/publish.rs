@@ -1,0 +1,173 @@
+//! From temporary files to a pack that readers see.
+
+use ckpt_fs::{Dir, Durability};
+
+use crate::keep::{KEEP_TEXT, Keep, file_name};
+use crate::{Error, ObjectId, Result};
+
+/// The order in which the files of a pack appear: readers look for the idx, so it comes last.
+const ORDER: [&str; 3] = ["keep", "pack", "idx"];
+
+/// A pack whose files are complete and synced under temporary names. Dropped without
+/// [`FinishedPack::publish`], it removes them.
+#[derive(Debug)]
+pub struct FinishedPack {
+    name: ObjectId,
+    objects: usize,
+    bytes: u64,
+    keep_text: String,
+    temporaries: Temporaries,
+}
+
+/// A pack that readers see.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PublishedPack {
+    /// Its name, which is its checksum.
+    pub name: ObjectId,
+    /// Number of objects in it.
+    pub objects: usize,
+    /// Size of the pack file in bytes.
+    pub bytes: u64,
+}
+
+impl FinishedPack {
+    pub(crate) fn new(name: ObjectId, objects: usize, bytes: u64, keep_text: String, temporaries: Temporaries) -> Self {
+        Self { name, objects, bytes, keep_text, temporaries }
+    }
+
+    /// Its name, which is its checksum.
+    pub fn name(&self) -> ObjectId {
+        self.name
+    }
+
+    /// Number of objects in it.
+    pub fn objects(&self) -> usize {
+        self.objects
+    }
+
+    /// Size of the pack file in bytes.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// Renames the files to `pack-<name>.keep`, `.pack` and `.idx` in `pack_dir`, in this order, and syncs the
+    /// directories. See [`publish_all`].
+    ///
+    /// # Errors
+    /// [`Error::Io`] when a rename or sync fails: the pack may then be visible or not.
+    pub fn publish(self, pack_dir: &Dir, durability: Durability) -> Result<PublishedPack> {
+        let tmp_dir = self.temporaries.dir.try_clone().map_err(Error::io("open", "the temporary directory"))?;
+        let published = self.rename(pack_dir)?;
+        sync_dirs(pack_dir, &[tmp_dir], durability)?;
+        Ok(published)
+    }
+
+    /// Removes the files.
+    ///
+    /// # Errors
+    /// [`Error::Io`] when one cannot be removed.
+    pub fn discard(mut self) -> Result<()> {
+        self.temporaries.remove()
+    }
+
+    /// A pack that stands there under the same name has the same content, or is damaged; both ways the new files take
+    /// its place. What its `.keep` says about merged packs outlives a new one that says nothing.
+    fn rename(mut self, pack_dir: &Dir) -> Result<PublishedPack> {
+        let says_more = self.keep_text == KEEP_TEXT && {
+            let standing = Keep::read(pack_dir, &self.name)?;
+            standing.ours && !standing.merged.is_empty()
+        };
+        for extension in ORDER {
+            if extension == "keep" && says_more {
+                continue;
+            }
+            let to = file_name(&self.name, extension);
+            let from = self.temporaries.name(extension);
+            self.temporaries.dir.rename(&from, pack_dir, &to).map_err(Error::io("publish", &to))?;
+        }
+        if says_more {
+            let keep = self.temporaries.name("keep");
+            self.temporaries.dir.remove_file(&keep).map_err(Error::io("remove", &keep))?;
+        }
+        self.temporaries.done = true;
+        Ok(PublishedPack { name: self.name, objects: self.objects, bytes: self.bytes })
+    }
+}
+
+/// Publishes several packs, in their order, with one sync of each directory at the end.
+///
+/// # Errors
+/// [`Error::Io`] when a rename or sync fails: any number of the packs, in their order, may then be visible, each
+/// complete.
+pub fn publish_all(packs: Vec<FinishedPack>, pack_dir: &Dir, durability: Durability) -> Result<Vec<PublishedPack>> {
+    let mut tmp_dirs = Vec::new();
+    let mut published = Vec::with_capacity(packs.len());
+    for pack in packs {
+        let dir = pack.temporaries.dir.try_clone().map_err(Error::io("open", "the temporary directory"))?;
+        tmp_dirs.push(dir);
+        published.push(pack.rename(pack_dir)?);
+    }
+    if !published.is_empty() {
+        sync_dirs(pack_dir, &tmp_dirs, durability)?;
+    }
+    Ok(published)
+}
+
+/// Syncs `pack_dir`, then each other directory once.
+fn sync_dirs(pack_dir: &Dir, tmp_dirs: &[Dir], durability: Durability) -> Result<()> {
+    let identity = |dir: &Dir| dir.stat_self().map(|stat| (stat.device, stat.inode));
+    let what = "the pack directory";
+    pack_dir.sync(durability).map_err(Error::io("sync", what))?;
+    let mut synced = vec![identity(pack_dir).map_err(Error::io("sync", what))?];
+    for dir in tmp_dirs {
+        let what = "the temporary directory";
+        let id = identity(dir).map_err(Error::io("sync", what))?;
+        if !synced.contains(&id) {
+            dir.sync(durability).map_err(Error::io("sync", what))?;
+            synced.push(id);
+        }
+    }
+    Ok(())
+}
+
+/// The temporary files of one pack, any of which may not exist yet.
+#[derive(Debug)]
+pub(crate) struct Temporaries {
+    dir: Dir,
+    stem: String,
+    done: bool,
+}
+
+impl Temporaries {
+    pub(crate) fn new(dir: Dir, stem: String) -> Self {
+        Self { dir, stem, done: false }
+    }
+
+    pub(crate) fn name(&self, extension: &str) -> Vec<u8> {
+        format!("{}.{extension}", self.stem).into_bytes()
+    }
+
+    fn remove(&mut self) -> Result<()> {
+        self.done = true;
+        let mut first = Ok(());
+        for extension in ORDER {
+            let name = self.name(extension);
+            match self.dir.remove_file(&name) {
+                Err(err) if err.kind() != std::io::ErrorKind::NotFound => {
+                    first = first.and(Err(Error::io("remove", &name)(err)));
+                }
+                _ => {}
+            }
+        }
+        first
+    }
+}
+
+impl Drop for Temporaries {
+    fn drop(&mut self) {
+        if !self.done {
+            // Whoever dropped us has an error to report already; what stays is swept by its token.
+            let _ = self.remove();
+        }
+    }
+}

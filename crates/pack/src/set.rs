@@ -1,0 +1,278 @@
+//! All packs of a directory, for reading.
+
+use std::io::Write;
+use std::sync::{Arc, PoisonError, RwLock};
+
+use ckpt_fs::Dir;
+
+use crate::error::Fault;
+use crate::keep::names;
+use crate::pack::{Pack, Place, at};
+use crate::{Error, Kind, ObjectHasher, ObjectId, Result};
+
+/// Packs whose files stay open, once they were opened.
+const STAY_OPEN: usize = 64;
+
+/// The packs of one directory. Shared between threads without further ado.
+///
+/// It knows the packs that were there when it was opened or last refreshed. A miss is a miss: nothing is listed again
+/// for it. When a pack that is listed turns out to be gone, as after a merge by another process, the directory is
+/// listed once more and the question asked again.
+#[derive(Debug)]
+pub struct PackSet {
+    dir: Arc<Dir>,
+    listing: RwLock<Arc<Listing>>,
+}
+
+/// What is in the directory.
+#[derive(Debug, Default)]
+struct Listing {
+    packs: Vec<Arc<Pack>>,
+    damaged: Vec<PackProblem>,
+}
+
+/// An answer about an object that is there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Found<T> {
+    /// The object is stored whole, and this is what was asked for.
+    Whole(T),
+    /// The object is stored as a delta, as only stock git does it: ask libgit2.
+    Deltified,
+}
+
+/// Kind and size of an object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Header {
+    /// Its kind.
+    pub kind: Kind,
+    /// Size of its content in bytes.
+    pub size: u64,
+}
+
+/// An object, read and verified.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Object {
+    /// Its kind.
+    pub kind: Kind,
+    /// Its content.
+    pub content: Vec<u8>,
+}
+
+/// A pack as it is listed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PackInfo {
+    /// Its name.
+    pub name: ObjectId,
+    /// Size of the pack file in bytes.
+    pub bytes: u64,
+    /// Number of objects in it.
+    pub objects: u32,
+    /// Whether its `.keep` is ours. Any other pack is never merged or removed.
+    pub ours: bool,
+}
+
+/// A pack that does not count as present.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PackProblem {
+    /// Its name.
+    pub name: ObjectId,
+    /// What does not fit.
+    pub reason: String,
+}
+
+impl PackSet {
+    /// Lists the packs in `pack_dir`: those named `pack-<40 hex digits>` that have an idx, and a pack that ends with
+    /// the checksum in it. A pack that does not is left out, with all its objects, and named by [`PackSet::damaged`].
+    ///
+    /// # Errors
+    /// [`Error::Io`] when the directory or a file in it cannot be read.
+    pub fn open(pack_dir: Dir) -> Result<Self> {
+        let set = Self { dir: Arc::new(pack_dir), listing: RwLock::default() };
+        set.refresh()?;
+        Ok(set)
+    }
+
+    /// Lists the directory again. Packs that are still the same files are not looked at again.
+    ///
+    /// # Errors
+    /// [`Error::Io`] when the directory or a file in it cannot be read; the old listing then stays.
+    pub fn refresh(&self) -> Result<()> {
+        let known = self.listing();
+        let mut listing = Listing::default();
+        for name in names(&self.dir, "idx")? {
+            let same = known.packs.iter().find(|pack| pack.name == name && pack.is_current());
+            if let Some(pack) = same {
+                listing.packs.push(Arc::clone(pack));
+                continue;
+            }
+            match Pack::open(&self.dir, name, listing.packs.len() < STAY_OPEN) {
+                Ok(pack) => listing.packs.push(Arc::new(pack)),
+                Err(err) if err.is_vanished() => {
+                    // Either removed since the listing, or an idx without its pack.
+                    if self.dir.try_stat(&crate::keep::file_name(&name, "idx")).ok().flatten().is_some() {
+                        listing.damaged.push(PackProblem { name, reason: "the pack is missing".to_owned() });
+                    }
+                }
+                Err(Error::Damaged { reason, .. }) => listing.damaged.push(PackProblem { name, reason }),
+                Err(err) => return Err(err),
+            }
+        }
+        // Most objects are in the largest packs.
+        listing.packs.sort_by_key(|pack| std::cmp::Reverse(pack.idx.count()));
+        *self.listing.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(listing);
+        Ok(())
+    }
+
+    /// The packs, the one with most objects first.
+    pub fn packs(&self) -> Vec<PackInfo> {
+        let info = |pack: &Arc<Pack>| PackInfo {
+            name: pack.name,
+            bytes: pack.bytes(),
+            objects: pack.idx.count(),
+            ours: pack.ours,
+        };
+        self.listing().packs.iter().map(info).collect()
+    }
+
+    /// Packs that are there and do not count, in order of their names.
+    pub fn damaged(&self) -> Vec<PackProblem> {
+        self.listing().damaged.clone()
+    }
+
+    /// Whether a pack has the object, going by the idx.
+    ///
+    /// # Errors
+    /// [`Error::Io`] or [`Error::Damaged`] when an idx cannot be read.
+    pub fn contains(&self, id: &ObjectId) -> Result<bool> {
+        self.ask(|pack| Ok(pack.contains(id)?.then_some(()))).map(|found| found.is_some())
+    }
+
+    /// Kind and size of an object; `None` if no pack has it. Reads its header only.
+    ///
+    /// # Errors
+    /// [`Error::Io`] or [`Error::Damaged`] when it cannot be read.
+    pub fn header(&self, id: &ObjectId) -> Result<Option<Found<Header>>> {
+        self.ask(|pack| {
+            let Some(place) = pack.find(id)? else { return Ok(None) };
+            let header = place.entry().header().map_err(pack.fault_of(*id))?;
+            Ok(Some(match header.kind {
+                Some(kind) => Found::Whole(Header { kind, size: header.size }),
+                None => Found::Deltified,
+            }))
+        })
+    }
+
+    /// Reads an object into memory; `None` if no pack has it. Its size and its id are verified. If one pack's copy is
+    /// damaged and another pack has a good one, that is the answer.
+    ///
+    /// # Errors
+    /// [`Error::Damaged`] if the bytes are not those of the object, [`Error::Io`] when they cannot be read.
+    pub fn read(&self, id: &ObjectId) -> Result<Option<Found<Object>>> {
+        self.ask(|pack| {
+            let Some(place) = pack.find(id)? else { return Ok(None) };
+            let header = place.entry().header().map_err(pack.fault_of(*id))?;
+            let Some(kind) = header.kind else { return Ok(Some(Found::Deltified)) };
+            let content = place.entry().content(&header).map_err(pack.fault_of(*id))?;
+            let mut hasher = ObjectHasher::new(kind, header.size);
+            hasher.update(&content);
+            verify(pack, id, hasher)?;
+            Ok(Some(Found::Whole(Object { kind, content })))
+        })
+    }
+
+    /// Writes the content of an object to `out` in bounded memory; `None` if no pack has it, and nothing is written.
+    /// The id is verified at the end: after an error the caller throws away what was written.
+    ///
+    /// # Errors
+    /// [`Error::Damaged`] if the bytes are not those of the object, [`Error::Io`] when they cannot be read,
+    /// [`Error::Sink`] when `out` fails.
+    pub fn stream(&self, id: &ObjectId, out: &mut dyn Write) -> Result<Option<Found<Header>>> {
+        let found = self.ask(|pack| Ok(pack.find(id)?.map(|place| (Arc::clone(pack), place))))?;
+        let Some((pack, place)) = found else { return Ok(None) };
+        stream_entry(&pack, &place, id, out).map(Some)
+    }
+
+    /// All ids in the pack `name`, in order.
+    ///
+    /// # Errors
+    /// [`Error::UnknownPack`] if it is not listed, [`Error::Io`] or [`Error::Damaged`] when its idx cannot be read.
+    pub fn ids(&self, name: &ObjectId) -> Result<impl Iterator<Item = ObjectId> + use<>> {
+        let pack = self.pack(name)?;
+        let ids = pack.idx.ids(&*pack.idx_file()?).map_err(at(*name, "idx"))?;
+        Ok(ids.into_iter())
+    }
+
+    /// A listed pack.
+    pub(crate) fn pack(&self, name: &ObjectId) -> Result<Arc<Pack>> {
+        let listing = self.listing();
+        let found = listing.packs.iter().find(|pack| pack.name == *name);
+        found.cloned().ok_or(Error::UnknownPack { pack: *name })
+    }
+
+    /// The directory.
+    pub(crate) fn dir(&self) -> &Dir {
+        &self.dir
+    }
+
+    fn listing(&self) -> Arc<Listing> {
+        Arc::clone(&self.listing.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Asks one pack after the other until one has an answer; once more from the start if a pack is gone. An error of
+    /// one pack counts only if no other has an answer.
+    fn ask<T>(&self, question: impl Fn(&Arc<Pack>) -> Result<Option<T>>) -> Result<Option<T>> {
+        let mut relisted = false;
+        'listed: loop {
+            let mut failed = None;
+            for pack in &self.listing().packs {
+                match question(pack) {
+                    Ok(None) => {}
+                    Err(err) if err.is_vanished() && !relisted => {
+                        relisted = true;
+                        self.refresh()?;
+                        continue 'listed;
+                    }
+                    Err(err) => failed = failed.or(Some(err)),
+                    answer => return answer,
+                }
+            }
+            return failed.map_or(Ok(None), Err);
+        }
+    }
+}
+
+fn stream_entry(pack: &Pack, place: &Place, id: &ObjectId, out: &mut dyn Write) -> Result<Found<Header>> {
+    /// Either side of the stream can fail.
+    enum Stop {
+        Fault(Fault),
+        Sink(Error),
+    }
+    impl From<Fault> for Stop {
+        fn from(fault: Fault) -> Self {
+            Self::Fault(fault)
+        }
+    }
+
+    let header = place.entry().header().map_err(pack.fault_of(*id))?;
+    let Some(kind) = header.kind else { return Ok(Found::Deltified) };
+    let mut hasher = ObjectHasher::new(kind, header.size);
+    let streamed = place.entry().stream(&header, &mut |piece| {
+        hasher.update(piece);
+        out.write_all(piece).map_err(|source| Stop::Sink(Error::Sink { id: *id, source }))
+    });
+    match streamed {
+        Ok(()) => {}
+        Err(Stop::Fault(fault)) => return Err(pack.fault_of(*id)(fault)),
+        Err(Stop::Sink(err)) => return Err(err),
+    }
+    verify(pack, id, hasher)?;
+    Ok(Found::Whole(Header { kind, size: header.size }))
+}
+
+fn verify(pack: &Pack, id: &ObjectId, hasher: ObjectHasher) -> Result<()> {
+    let found = hasher.finish().map_err(|_| pack.damaged(Some(*id), "it carries a SHA-1 collision attack"))?;
+    if found != *id {
+        return Err(pack.damaged(Some(*id), format!("its content hashes to {found}")));
+    }
+    Ok(())
+}
