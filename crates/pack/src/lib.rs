@@ -10,6 +10,27 @@
 //!
 //! Beside each pack stands `pack-<name>.keep`: stock git leaves such a pack alone, and it says what was merged into it
 //! ([`keep_merged`]).
+//!
+//! ```
+//! use ckpt_fs::{Dir, Durability};
+//! use ckpt_pack::{Encoder, Found, KEEP_TEXT, Kind, PackSet, PackWriter, hash_object};
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let temp = tempfile::tempdir()?;
+//! let dir = Dir::open(temp.path())?;
+//!
+//! let id = hash_object(Kind::Blob, b"hello\n")?;
+//! let mut pack = PackWriter::create(&dir, &ckpt_fs::token()?, 0)?;
+//! pack.add(&Encoder::new().encode(id, Kind::Blob, b"hello\n"))?;
+//! let published = pack.finish(KEEP_TEXT, Durability::Full)?.publish(&dir, Durability::Full)?;
+//!
+//! let packs = PackSet::open(dir)?;
+//! assert_eq!(packs.packs()[0].name, published.name);
+//! let Some(Found::Whole(object)) = packs.read(&id)? else { panic!("the object was just written") };
+//! assert_eq!(object.content, b"hello\n");
+//! # Ok(())
+//! # }
+//! ```
 
 mod encode;
 mod entry;
@@ -38,6 +59,6 @@ pub use kind::Kind;
 pub use merge::merge;
 pub use plan::plan_merge;
 pub use publish::{FinishedPack, PublishedPack, publish_all};
-pub use remove::remove_packs;
+pub use remove::{remove_orphans, remove_packs};
 pub use set::{Found, Header, Object, PackInfo, PackProblem, PackSet};
 pub use writer::{PackWriter, Streamed};

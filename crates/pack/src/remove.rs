@@ -1,5 +1,6 @@
-//! Removing packs that were merged into others.
+//! Removing packs that were merged into others, and files of packs that never were complete.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use ckpt_fs::{Dir, Durability};
@@ -33,13 +34,7 @@ pub fn remove_packs(pack_dir: &Dir, merged: &[ObjectId], durability: Durability)
         if !replaced || !Keep::read(&dir, name)?.ours {
             continue;
         }
-        for extension in ORDER {
-            let file = file_name(name, extension);
-            match dir.remove_file(&file) {
-                Err(err) if err.kind() != std::io::ErrorKind::NotFound => return Err(Error::io("remove", file)(err)),
-                _ => {}
-            }
-        }
+        remove_files(&dir, name)?;
         standing.retain(|(other, _)| other != name);
         removed.push(*name);
     }
@@ -47,4 +42,36 @@ pub fn remove_packs(pack_dir: &Dir, merged: &[ObjectId], durability: Durability)
         dir.sync(durability).map_err(Error::io("sync", "the pack directory"))?;
     }
     Ok(removed)
+}
+
+/// Removes what a crash between two steps of publishing or removing left: the pack and `.keep` of a pack of ours that
+/// has no idx. Returns the names. The caller holds whatever lock keeps others from publishing.
+///
+/// # Errors
+/// [`Error::Io`] when a file cannot be read or removed; those before it are removed.
+pub fn remove_orphans(pack_dir: &Dir, durability: Durability) -> Result<Vec<ObjectId>> {
+    let complete: BTreeSet<_> = names(pack_dir, "idx")?.into_iter().collect();
+    let mut removed = Vec::new();
+    for name in names(pack_dir, "keep")? {
+        if !complete.contains(&name) && Keep::read(pack_dir, &name)?.ours {
+            remove_files(pack_dir, &name)?;
+            removed.push(name);
+        }
+    }
+    if !removed.is_empty() {
+        pack_dir.sync(durability).map_err(Error::io("sync", "the pack directory"))?;
+    }
+    Ok(removed)
+}
+
+/// Removes the files of a pack, as far as they are there.
+fn remove_files(dir: &Dir, name: &ObjectId) -> Result<()> {
+    for extension in ORDER {
+        let file = file_name(name, extension);
+        match dir.remove_file(&file) {
+            Err(err) if err.kind() != std::io::ErrorKind::NotFound => return Err(Error::io("remove", file)(err)),
+            _ => {}
+        }
+    }
+    Ok(())
 }

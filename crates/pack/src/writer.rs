@@ -51,7 +51,8 @@ pub enum Streamed {
 
 impl PackWriter {
     /// Begins a pack whose files will be `tmp-<token>-<number>.pack`, `.idx` and `.keep` in `tmp_dir`, mode 0600. None
-    /// is created before it is needed. `tmp_dir` is on the file system of the directory that the pack goes to.
+    /// is created before it is needed. `tmp_dir` is on the file system of the directory that the pack goes to; `token` is
+    /// a word of this process alone, and no other pack of it has the `number`.
     ///
     /// # Errors
     /// [`Error::Io`] when the process has no file descriptor left.
