@@ -32,8 +32,8 @@ impl<'a> Hunks<'a> {
             return Ok(Some(Self::Removed(old)));
         }
         let mut options = DiffOptions::new();
-        // Without paths and repository there are no attributes; what is text has been decided before. libgit2 takes
-        // contents above its own limit of 512 MiB for binary whatever `force_text` says; ours is lower.
+        // Without paths and repository there are no attributes. What is text has been decided before; `force_text` lifts
+        // libgit2's own limit of 512 MiB as well.
         options.context_lines(CONTEXT_LINES).interhunk_lines(0).force_text(true).indent_heuristic(true);
         let patch = Patch::from_buffers(old, None, new, None, Some(&mut options))?;
         // git_xdiff (diff_xdiff.c) ignores the result of xdl_diff: a comparison that ran out of memory looks like one

@@ -30,7 +30,7 @@ fn text_changes() -> Change {
     let late_nul = |end: &str| [vec![b'x'; 8_000], b"\0\n".to_vec(), end.into()].concat();
     change.path("late-nul", file(late_nul("a\n")), file(late_nul("b\n")));
     change.path("not-utf8", file(b"\xe9t\xe9\n"), file(b"\xe8re\n"));
-    // libgit2 by itself calls these binary.
+    // Text to Git, whatever other programs say.
     change.path("control-characters", file(b"\x01\x02\x03\n"), file(b"\x01\x02\x04\n"));
     change.path("utf16-mark", file(b"\xff\xfea\n"), file(b"\xff\xfeb\n"));
     change.path("added", None, file("a\nb\n"));
