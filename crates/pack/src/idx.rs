@@ -6,7 +6,9 @@
 
 use std::fs::File;
 use std::io::{self, Write};
+use std::ops::Range;
 use std::os::unix::fs::FileExt;
+use std::sync::OnceLock;
 
 use crate::ObjectId;
 use crate::error::Fault;
@@ -25,6 +27,10 @@ const TRAILER: u64 = 40;
 
 /// A range of ids up to this long is read at once; a longer one is halved by single reads first.
 const READ_AT_ONCE: u32 = 2048;
+
+/// The ids of an idx with up to this many are kept in memory once they were needed: reading them all costs as much as
+/// reading a few, and a save asks many small packs for each of its objects.
+const KEEP_IDS: u32 = 1024;
 
 /// Set in an offset that stands in the 64-bit table.
 const LARGE: u32 = 0x8000_0000;
@@ -113,6 +119,7 @@ pub(crate) struct Idx {
     /// Number of entries in the 64-bit table.
     large: u64,
     size: u64,
+    small: OnceLock<Vec<[u8; 20]>>,
     /// Checksum of the pack, as the idx has it.
     pub(crate) pack: ObjectId,
 }
@@ -144,7 +151,7 @@ impl Idx {
         };
         let mut pack = [0; 20];
         file.read_exact_at(&mut pack, size - TRAILER)?;
-        Ok(Self { fanout, large, size, pack: ObjectId::from_bytes(pack) })
+        Ok(Self { fanout, large, size, small: OnceLock::new(), pack: ObjectId::from_bytes(pack) })
     }
 
     /// Number of objects.
@@ -153,7 +160,7 @@ impl Idx {
     }
 
     /// Range of positions among which `id` stands, if it is there.
-    pub(crate) fn bucket(&self, id: &ObjectId) -> std::ops::Range<u32> {
+    pub(crate) fn bucket(&self, id: &ObjectId) -> Range<u32> {
         let bucket = usize::from(id.bucket());
         let start = if bucket == 0 { 0 } else { self.fanout[bucket - 1] };
         start..self.fanout[bucket]
@@ -161,7 +168,17 @@ impl Idx {
 
     /// Position of `id` among the sorted ids.
     pub(crate) fn position(&self, file: &File, id: &ObjectId) -> Result<Option<u32>, Fault> {
-        let std::ops::Range { mut start, mut end } = self.bucket(id);
+        let Range { mut start, mut end } = self.bucket(id);
+        if self.count() <= KEEP_IDS {
+            let ids = match self.small.get() {
+                Some(ids) => ids,
+                None => {
+                    let ids = read_ids(file, 0..self.count())?;
+                    self.small.get_or_init(|| ids)
+                }
+            };
+            return Ok(find(&ids[start as usize..end as usize], id, start));
+        }
         while end - start > READ_AT_ONCE {
             let middle = start + (end - start) / 2;
             let mut found = [0; 20];
@@ -175,11 +192,7 @@ impl Idx {
         if start == end {
             return Ok(None);
         }
-        let mut ids = vec![0; (end - start) as usize * 20];
-        file.read_exact_at(&mut ids, id_at(start))?;
-        let (ids, _) = ids.as_chunks::<20>();
-        let found = ids.binary_search(id.as_bytes()).ok();
-        Ok(found.and_then(|at| u32::try_from(at).ok()).map(|at| start + at))
+        Ok(find(&read_ids(file, start..end)?, id, start))
     }
 
     /// Offset in the pack of the entry at `position`.
@@ -201,10 +214,7 @@ impl Idx {
 
     /// All ids, in order.
     pub(crate) fn ids(&self, file: &File) -> Result<Vec<ObjectId>, Fault> {
-        let mut bytes = vec![0; self.count() as usize * 20];
-        file.read_exact_at(&mut bytes, TABLES)?;
-        let (ids, _) = bytes.as_chunks::<20>();
-        Ok(ids.iter().copied().map(ObjectId::from_bytes).collect())
+        Ok(read_ids(file, 0..self.count())?.into_iter().map(ObjectId::from_bytes).collect())
     }
 
     /// All entries, in order of their ids, after the checksum of the idx was verified. Reads the file whole; its size
@@ -242,6 +252,19 @@ impl Idx {
     fn offsets(&self) -> u64 {
         TABLES + u64::from(self.count()) * 24
     }
+}
+
+/// The ids at these positions.
+fn read_ids(file: &File, positions: Range<u32>) -> io::Result<Vec<[u8; 20]>> {
+    let mut ids = vec![[0; 20]; positions.len()];
+    file.read_exact_at(ids.as_flattened_mut(), id_at(positions.start))?;
+    Ok(ids)
+}
+
+/// Position of `id` in a part of the table that begins at position `start`.
+fn find(ids: &[[u8; 20]], id: &ObjectId, start: u32) -> Option<u32> {
+    let at = ids.binary_search(id.as_bytes()).ok()?;
+    Some(start + u32::try_from(at).ok()?)
 }
 
 /// Where the id at `position` stands.

@@ -5,11 +5,15 @@ use std::os::unix::fs::FileExt;
 
 use flate2::{Decompress, FlushDecompress, Status};
 
+use crate::Kind;
 use crate::entry::{EntryHeader, HEADER_MAX, parse_header};
 use crate::error::Fault;
 
 /// Size of one read from the pack, and of one piece of content.
 const PIECE: usize = 64 * 1024;
+
+/// Size of the first read of an object that is wanted as a whole.
+const HEAD: u64 = 4096;
 
 /// Content up to this size is inflated in one go.
 const AT_ONCE: u64 = 4 << 20;
@@ -33,36 +37,40 @@ impl EntryAt<'_> {
         parse_header(&bytes[..len])
     }
 
-    /// The content as a whole.
-    pub(crate) fn content(&self, header: &EntryHeader) -> Result<Vec<u8>, Fault> {
-        if header.size <= AT_ONCE
-            && let Some(content) = self.content_at_once(header)?
-        {
-            return Ok(content);
+    /// Kind and content as a whole; `None` for a delta.
+    pub(crate) fn content(&self) -> Result<Option<(Kind, Vec<u8>)>, Fault> {
+        // One read serves the header and, of most objects, all the rest.
+        let mut packed = Vec::new();
+        self.read_up_to(HEAD, &mut packed)?;
+        let header = parse_header(&packed)?;
+        let Some(kind) = header.kind else { return Ok(None) };
+        if header.size <= AT_ONCE {
+            // An idx does not say how long an entry is, so this reads as much as the size can need.
+            self.read_up_to(header.len as u64 + header.size + header.size / 8 + 64, &mut packed)?;
+            let mut content = vec![0; usize::try_from(header.size).unwrap_or(0)];
+            let inflated = libdeflater::Decompressor::new().zlib_decompress(&packed[header.len..], &mut content);
+            if inflated == Ok(content.len()) {
+                return Ok(Some((kind, content)));
+            }
+            // A strange compressor may need more, and a damaged entry is to be told why: both by the slow way.
         }
         let mut content = Vec::with_capacity(usize::try_from(header.size.min(RESERVED)).unwrap_or(0));
-        self.stream(header, &mut |piece| {
+        self.stream(&header, &mut |piece| {
             content.extend_from_slice(piece);
             Ok::<(), Fault>(())
         })?;
-        Ok(content)
+        Ok(Some((kind, content)))
     }
 
-    /// The fast way for small content. An idx does not say how long an entry is, so this reads as much as the size can
-    /// need, which is too little only for a strange compressor. `None`: look at it the slow way, which knows why.
-    fn content_at_once(&self, header: &EntryHeader) -> Result<Option<Vec<u8>>, Fault> {
-        let start = self.start + header.len as u64;
-        let bound = header.size + header.size / 8 + 64;
-        let (Ok(len), Ok(size)) =
-            (usize::try_from(bound.min(self.end.saturating_sub(start))), usize::try_from(header.size))
-        else {
-            return Ok(None);
-        };
-        let mut packed = vec![0; len];
-        self.file.read_exact_at(&mut packed, start)?;
-        let mut content = vec![0; size];
-        let inflated = libdeflater::Decompressor::new().zlib_decompress(&packed, &mut content);
-        Ok((inflated == Ok(size)).then_some(content))
+    /// Reads on until `packed` has the first `len` bytes, or all there are.
+    fn read_up_to(&self, len: u64, packed: &mut Vec<u8>) -> Result<(), Fault> {
+        let len = usize::try_from(len.min(self.end.saturating_sub(self.start))).unwrap_or(usize::MAX);
+        let have = packed.len();
+        if len > have {
+            packed.resize(len, 0);
+            self.file.read_exact_at(&mut packed[have..], self.start + have as u64)?;
+        }
+        Ok(())
     }
 
     /// Hands the content to `sink`, piece by piece. What was handed over before an error is to be thrown away.

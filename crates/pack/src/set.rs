@@ -170,10 +170,9 @@ impl PackSet {
     pub fn read(&self, id: &ObjectId) -> Result<Option<Found<Object>>> {
         self.ask(|pack| {
             let Some(place) = pack.find(id)? else { return Ok(None) };
-            let header = place.entry().header().map_err(pack.fault_of(*id))?;
-            let Some(kind) = header.kind else { return Ok(Some(Found::Deltified)) };
-            let content = place.entry().content(&header).map_err(pack.fault_of(*id))?;
-            let mut hasher = ObjectHasher::new(kind, header.size);
+            let content = place.entry().content().map_err(pack.fault_of(*id))?;
+            let Some((kind, content)) = content else { return Ok(Some(Found::Deltified)) };
+            let mut hasher = ObjectHasher::new(kind, content.len() as u64);
             hasher.update(&content);
             verify(pack, id, hasher)?;
             Ok(Some(Found::Whole(Object { kind, content })))
@@ -275,4 +274,21 @@ fn verify(pack: &Pack, id: &ObjectId, hasher: ObjectHasher) -> Result<()> {
         return Err(pack.damaged(Some(*id), format!("its content hashes to {found}")));
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What core hands from thread to thread.
+    #[test]
+    fn sets_are_shared_and_writers_are_sent() {
+        fn shared<T: Send + Sync>() {}
+        fn sent<T: Send>() {}
+        shared::<PackSet>();
+        shared::<crate::Encoded>();
+        sent::<crate::Encoder>();
+        sent::<crate::PackWriter>();
+        sent::<crate::FinishedPack>();
+    }
 }

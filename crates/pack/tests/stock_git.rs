@@ -1,4 +1,5 @@
 //! Packs as stock git sees them. Needs `git` on the PATH.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on panics")]
 
 use std::collections::BTreeSet;
 use std::io::{self, Read, Write};
