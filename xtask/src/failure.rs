@@ -19,7 +19,7 @@ impl Failure {
         Self { message: message.into(), cause: None, hint: None }
     }
 
-    /// Work on `path` failed: "cannot <action> <path>".
+    /// Work on `path` failed: the message is "cannot", the action, and the path.
     pub(crate) fn at(action: &str, path: &Path, cause: impl fmt::Display) -> Self {
         Self::new(format!("cannot {action} {}", path.display())).because(cause)
     }
