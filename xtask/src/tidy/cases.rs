@@ -7,7 +7,7 @@ use std::collections::HashSet;
 use super::Found;
 use super::case_ids::CASE_IDS;
 use super::markdown::{Table, code_words, tables};
-use super::tree::Tree;
+use super::tree::{Test, Tree};
 
 pub(super) const SAYS: &str = "\
 every case of docs/cases.md names a test that exists and carries the case's id (`reset_keeps_ignored_files_l2`), or \
@@ -42,7 +42,7 @@ pub(super) fn check(tree: &Tree) -> Found {
                 found.broken(&place, &format!("{} stands here a second time", case.id));
             }
             check_tests(&mut found, &place, &case, &tests);
-            check_state(&mut found, &place, &case, &tests);
+            check_state(&mut found, &place, &case);
             if case.state == "planned" {
                 planned.push(case.id.to_owned());
             }
@@ -57,19 +57,23 @@ pub(super) fn check(tree: &Tree) -> Found {
     found
 }
 
-/// The book with its column of tests filled from the sources; `planned` and `tested` follow from that.
-pub(super) fn filled(text: &str, tests: &[String]) -> String {
+/// The book with its column of tests filled from the sources.
+///
+/// `planned` becomes `tested` with the first test of behaviour: a case is a situation, and a test of one function in it
+/// is not the whole. Where that is all there can be, a person writes `tested`. Without a test it becomes `planned`.
+pub(super) fn filled(text: &str, tests: &[Test]) -> String {
     let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
     for (line, cells) in tables(text).into_iter().flat_map(|table| table.rows) {
         let [id, situation, outcome, _, state] = cells.as_slice() else {
             continue;
         };
-        let of_case: Vec<String> =
-            tests.iter().filter(|test| carries(test, id)).map(|test| format!("`{test}`")).collect();
-        let column = if of_case.is_empty() { "—".to_owned() } else { of_case.join(", ") };
-        let state = match of_case.is_empty() {
-            true => state.replacen("tested", "planned", usize::from(state.starts_with("tested"))),
-            false => state.replacen("planned", "tested", usize::from(state.starts_with("planned"))),
+        let of_case: Vec<&Test> = tests.iter().filter(|test| carries(&test.name, id)).collect();
+        let names: Vec<String> = of_case.iter().map(|test| format!("`{}`", test.name)).collect();
+        let column = if names.is_empty() { "—".to_owned() } else { names.join(", ") };
+        let state = match (state.strip_prefix("planned"), state.strip_prefix("tested")) {
+            (Some(remark), _) if of_case.iter().any(|test| test.is_of_behaviour) => format!("tested{remark}"),
+            (_, Some(remark)) if of_case.is_empty() => format!("planned{remark}"),
+            _ => state.clone(),
         };
         lines[line - 1] = format!("| {id} | {situation} | {outcome} | {column} | {state} |");
     }
@@ -104,27 +108,22 @@ fn check_head(found: &mut Found, table: &Table) {
     }
 }
 
-fn check_tests(found: &mut Found, place: &str, case: &Case<'_>, tests: &[String]) {
+fn check_tests(found: &mut Found, place: &str, case: &Case<'_>, tests: &[Test]) {
     for test in &case.tests {
         if !carries(test, case.id) {
             found.broken(place, &format!("`{test}` does not carry the id {}", case.id));
         }
-        if !tests.iter().any(|known| known == test) {
+        if !tests.iter().any(|known| known.name == *test) {
             found.broken(place, &format!("no test `{test}` in crates/ or tests/"));
         }
     }
 }
 
-fn check_state(found: &mut Found, place: &str, case: &Case<'_>, tests: &[String]) {
+fn check_state(found: &mut Found, place: &str, case: &Case<'_>) {
     match case.state {
         "tested" if case.tests.is_empty() => found.broken(place, &format!("{} is `tested` by no test", case.id)),
         "waits" if case.remark.is_empty() => found.broken(place, &format!("{} waits without a reason", case.id)),
-        "tested" | "waits" => {}
-        "planned" => {
-            if let Some(test) = tests.iter().find(|test| carries(test, case.id)) {
-                found.note(place, &format!("{} is `planned`, and `{test}` is there; run `cargo xtask docs`", case.id));
-            }
-        }
+        "planned" | "tested" | "waits" => {}
         other => found.broken(place, &format!("`{other}` is no state; one of planned, tested, waits")),
     }
 }
@@ -182,10 +181,19 @@ mod tests {
 
     #[test]
     fn rows_are_filled_from_the_sources() {
-        let text = format!("{HEAD}| L1 | s | a \\| b | — | planned; x |\n| L2 | s | o | `gone_l2` | tested |\n");
-        let expected =
-            format!("{HEAD}| L1 | s | a \\| b | `a_l1`, `b_l1_l3` | tested; x |\n| L2 | s | o | — | planned |\n");
-        let tests = ["a_l1", "b_l1_l3", "c_l3"].map(str::to_owned);
+        let text = format!(
+            "{HEAD}| L1 | s | a \\| b | — | planned; x |\n| L2 | s | o | `gone_l2` | tested |\n| L4 | s | o | — | planned |\n"
+        );
+        let expected = format!(
+            "{HEAD}| L1 | s | a \\| b | `a_l1`, `b_l1_l3` | tested; x |\n| L2 | s | o | — | planned |\n\
+             | L4 | s | o | `unit_l4` | planned |\n"
+        );
+        let sources = [
+            ("tests/a.rs", "#[test]\nfn b_l1_l3() {}\n"),
+            ("crates/core/tests/a.rs", "#[test]\nfn a_l1() {}\n"),
+            ("crates/core/src/a.rs", "#[test]\nfn unit_l4() {}\n"),
+        ];
+        let tests = Tree::of(&sources).tests();
         assert_eq!(filled(&text, &tests), expected);
         assert_eq!(filled(&expected, &tests), expected);
     }

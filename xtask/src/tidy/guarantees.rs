@@ -2,7 +2,7 @@
 
 use super::Found;
 use super::markdown::{code_words, tables};
-use super::tree::Tree;
+use super::tree::{Test, Tree};
 
 pub(super) const SAYS: &str = "\
 every row of docs/guarantees.md has, in its column `test`, tests or scripts that exist; a promise that nothing proves \
@@ -42,7 +42,7 @@ pub(super) fn check(tree: &Tree) -> Found {
 }
 
 /// Commands are taken as they are; a path must stand in the checkout; anything else is a test, with or without its module.
-fn exists(tree: &Tree, tests: &[String], proof: &str) -> bool {
+fn exists(tree: &Tree, tests: &[Test], proof: &str) -> bool {
     if proof.contains(' ') {
         return true;
     }
@@ -50,7 +50,7 @@ fn exists(tree: &Tree, tests: &[String], proof: &str) -> bool {
         return tree.has(proof);
     }
     let name = proof.rsplit("::").next().unwrap_or(proof);
-    tests.iter().any(|test| test == name)
+    tests.iter().any(|test| test.name == name)
 }
 
 #[cfg(test)]

@@ -27,6 +27,14 @@ pub(super) struct File {
     pub(super) text: String,
 }
 
+/// One test function.
+#[derive(Debug)]
+pub(super) struct Test {
+    pub(super) name: String,
+    /// Whether it stands outside `src`, where only what is public can be tried.
+    pub(super) is_of_behaviour: bool,
+}
+
 impl Tree {
     /// Reads all files.
     pub(super) fn load(workspace: &Workspace) -> Result<Self, Failure> {
@@ -84,13 +92,18 @@ impl Tree {
         self.rust().map(|file| Source::written(&file.path, &file.text))
     }
 
-    /// Names of all tests of the crates and of `tests/`; sorted.
-    pub(super) fn tests(&self) -> Vec<String> {
+    /// All tests of the crates and of `tests/`; sorted by name.
+    pub(super) fn tests(&self) -> Vec<Test> {
         let ours =
             self.written().filter(|source| source.path.starts_with("crates/") || source.path.starts_with("tests/"));
-        let mut names: Vec<String> = ours.flat_map(|source| source.tests()).collect();
-        names.sort();
-        names
+        let mut tests: Vec<Test> = ours
+            .flat_map(|source| {
+                let is_of_behaviour = crate_of_source(source.path).is_none();
+                source.tests().into_iter().map(move |name| Test { name, is_of_behaviour })
+            })
+            .collect();
+        tests.sort_by(|a, b| a.name.cmp(&b.name));
+        tests
     }
 
     #[cfg(test)]
