@@ -1,1 +1,71 @@
 //! Shadow Git repository of one directory: save, compare and bring back its states.
+//!
+//! A [`CheckpointStore`] binds a directory, the worktree, to a bare Git repository outside it. `save` turns the files
+//! into a checkpoint, `reset` and `rollback` turn a checkpoint into files, and the timeline records every action, so
+//! that `undo` takes a restore back.
+//!
+//! **Nothing is lost.** No call overwrites, replaces or deletes a byte of the worktree that the store does not hold at
+//! that moment. No failure, crash, full disk or second process makes a checkpoint unreadable that was reported as saved.
+//!
+//! The user's own repository is never written, and its configuration decides about nothing. This crate reads neither
+//! the environment nor configuration files, prints nothing, and knows no home directory: callers pass what it needs.
+
+mod checkout;
+mod checkpoint;
+mod clock;
+mod commit;
+mod diff;
+mod differences;
+mod error;
+mod id;
+mod layout;
+mod log;
+mod notice;
+mod objects;
+mod observer;
+mod omitted;
+mod options;
+mod patch;
+mod path;
+mod receipt;
+mod refs;
+mod registry;
+mod removal;
+mod reset;
+mod revision;
+mod rollback;
+mod save;
+mod session;
+mod snapshot;
+mod state;
+mod status;
+mod store;
+mod timeline;
+mod undo;
+
+pub use checkpoint::{ChangeCounts, CheckpointInfo, CheckpointKind};
+pub use ckpt_fs::Durability;
+pub use ckpt_pack::ObjectId;
+pub use clock::{Clock, SystemClock};
+pub use diff::{Compare, Diff, FileDiff, Patch};
+pub use error::{Error, ObjectFault, PathFault, Result, RevisionFault, StoreFault, WorkspaceFault};
+pub use id::{CheckpointId, OperationId, StoreId};
+pub use log::Page;
+pub use notice::Notice;
+pub use observer::{Event, Observer, Silent};
+pub use omitted::{Omitted, Reason};
+pub use options::StoreOptions;
+pub use patch::LineCounts;
+pub use path::{RepoPath, Worktree};
+pub use receipt::{
+    ChangeKind, Conflict, ConflictReason, EntrySide, LeftAlone, LeftAloneReason, PathChange, Plan, Receipt, Recovery,
+};
+pub use registry::{StoreEntry, StoreState, store_bytes, stores};
+pub use removal::{Removal, remove_store, sweep_removed};
+pub use revision::Resolved;
+pub use save::{SaveOptions, SavePlan, Saved};
+pub use snapshot::rules::RuleOptions;
+pub use state::EntryKind;
+pub use status::Status;
+pub use store::CheckpointStore;
+pub use timeline::{Operation, OperationKind};

@@ -6,6 +6,7 @@ use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use rustix::fs::{AtFlags, Gid, Mode, OFlags, RenameFlags, Uid};
 use rustix::io::Errno;
@@ -15,17 +16,21 @@ use crate::{Durability, Entries, FileKind, NewFile, Stat, fault};
 
 /// An open directory. Every name below it is one component in bytes and is never followed if it is a link.
 #[derive(Debug)]
-pub struct Dir(OwnedFd);
+pub struct Dir {
+    fd: OwnedFd,
+    /// Whether its names were read, so that reading them again has to go back to the beginning.
+    was_read: AtomicBool,
+}
 
 impl From<OwnedFd> for Dir {
     fn from(fd: OwnedFd) -> Self {
-        Self(fd)
+        Self { fd, was_read: AtomicBool::new(false) }
     }
 }
 
 impl AsFd for Dir {
     fn as_fd(&self) -> BorrowedFd<'_> {
-        self.0.as_fd()
+        self.fd.as_fd()
     }
 }
 
@@ -37,7 +42,7 @@ impl Dir {
     /// What `open` answers; `NotADirectory` for anything else.
     pub fn open(path: &Path) -> io::Result<Self> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        Ok(Self(rustix::fs::open(path.as_os_str().as_bytes(), flags, Mode::empty())?))
+        Ok(Self::from(rustix::fs::open(path.as_os_str().as_bytes(), flags, Mode::empty())?))
     }
 
     /// Opens the directory `name`.
@@ -45,7 +50,7 @@ impl Dir {
     /// # Errors
     /// What `openat` answers; `NotADirectory` or `FilesystemLoop` if it is a link.
     pub fn open_dir(&self, name: &[u8]) -> io::Result<Self> {
-        Ok(Self(rustix::fs::openat(&self.0, name, DIR_FLAGS, Mode::empty())?))
+        Ok(Self::from(rustix::fs::openat(&self.fd, name, DIR_FLAGS, Mode::empty())?))
     }
 
     /// Opens the directory at `path` (relative, `/`-separated, any length, no `..`; empty is this directory).
@@ -53,7 +58,7 @@ impl Dir {
     /// # Errors
     /// What `openat2` answers; a link anywhere on the way is an error.
     pub fn open_beneath(&self, path: &[u8]) -> io::Result<Self> {
-        beneath::open(self.0.as_fd(), path).map(Self)
+        beneath::open(self.fd.as_fd(), path).map(Self::from)
     }
 
     /// A second handle of the same directory.
@@ -61,7 +66,7 @@ impl Dir {
     /// # Errors
     /// When the process has no file descriptor left.
     pub fn try_clone(&self) -> io::Result<Self> {
-        self.0.try_clone().map(Self)
+        self.fd.try_clone().map(Self::from)
     }
 
     /// Opens the file `name` for reading, without waiting for a writer should it be a FIFO. The caller checks by
@@ -71,7 +76,7 @@ impl Dir {
     /// What `openat` answers; `FilesystemLoop` if it is a link.
     pub fn open_file(&self, name: &[u8]) -> io::Result<File> {
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
-        Ok(File::from(rustix::fs::openat(&self.0, name, flags, Mode::empty())?))
+        Ok(File::from(rustix::fs::openat(&self.fd, name, flags, Mode::empty())?))
     }
 }
 
@@ -82,7 +87,7 @@ impl Dir {
     /// # Errors
     /// What `statx` answers.
     pub fn stat(&self, name: &[u8]) -> io::Result<Stat> {
-        stat_at(self.0.as_fd(), name, AtFlags::SYMLINK_NOFOLLOW)
+        stat_at(self.fd.as_fd(), name, AtFlags::SYMLINK_NOFOLLOW)
     }
 
     /// Stat data of `name`, or `None` where nothing stands there.
@@ -102,7 +107,7 @@ impl Dir {
     /// # Errors
     /// What `fstat` answers.
     pub fn stat_self(&self) -> io::Result<Stat> {
-        stat_at(self.0.as_fd(), b"", AtFlags::EMPTY_PATH)
+        stat_at(self.fd.as_fd(), b"", AtFlags::EMPTY_PATH)
     }
 
     /// Stat data of an open file.
@@ -118,7 +123,7 @@ impl Dir {
     /// # Errors
     /// What `readlinkat` answers; `InvalidInput` if it is no link.
     pub fn read_link(&self, name: &[u8]) -> io::Result<Vec<u8>> {
-        Ok(rustix::fs::readlinkat(&self.0, name, Vec::new())?.into_bytes())
+        Ok(rustix::fs::readlinkat(&self.fd, name, Vec::new())?.into_bytes())
     }
 
     /// Reads the names in this directory into `entries`, sorted by bytes. Each call starts at the beginning.
@@ -132,9 +137,11 @@ impl Dir {
                 std::cell::RefCell::new(vec![MaybeUninit::uninit(); 32 * 1024]);
         }
         entries.clear();
-        rustix::fs::seek(&self.0, rustix::fs::SeekFrom::Start(0))?;
+        if self.was_read.swap(true, Ordering::Relaxed) {
+            rustix::fs::seek(&self.fd, rustix::fs::SeekFrom::Start(0))?;
+        }
         BUFFER.with_borrow_mut(|buffer| {
-            let mut raw = rustix::fs::RawDir::new(&self.0, buffer);
+            let mut raw = rustix::fs::RawDir::new(&self.fd, buffer);
             while let Some(entry) = raw.next() {
                 let entry = entry?;
                 entries.push(entry.file_name().to_bytes(), known_kind(entry.file_type()));
@@ -151,8 +158,9 @@ impl Dir {
     /// What `readdir` answers; `entries` is then not to be used.
     #[cfg(not(target_os = "linux"))]
     pub fn read_entries(&self, entries: &mut Entries) -> io::Result<()> {
+        self.was_read.store(true, Ordering::Relaxed);
         entries.clear();
-        for entry in rustix::fs::Dir::read_from(&self.0)? {
+        for entry in rustix::fs::Dir::read_from(&self.fd)? {
             let entry = entry?;
             entries.push(entry.file_name().to_bytes(), known_kind(entry.file_type()));
         }
@@ -170,7 +178,7 @@ impl Dir {
     pub fn create_new(&self, name: &[u8], mode: u32) -> io::Result<NewFile> {
         fault::step("create", name)?;
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let fd = rustix::fs::openat(&self.0, name, flags, Mode::from_raw_mode(mode))?;
+        let fd = rustix::fs::openat(&self.fd, name, flags, Mode::from_raw_mode(mode))?;
         Ok(NewFile::new(File::from(fd), name))
     }
 
@@ -180,7 +188,7 @@ impl Dir {
     /// What `mkdirat` or `fchmod` answers; `AlreadyExists` if anything stands there.
     pub fn create_dir(&self, name: &[u8], mode: u32) -> io::Result<()> {
         fault::step("mkdir", name)?;
-        rustix::fs::mkdirat(&self.0, name, Mode::from_raw_mode((mode | 0o700) & 0o777))?;
+        rustix::fs::mkdirat(&self.fd, name, Mode::from_raw_mode((mode | 0o700) & 0o777))?;
         self.open_dir(name)?.set_self_mode(mode)
     }
 
@@ -190,7 +198,7 @@ impl Dir {
     /// What `symlinkat` answers; `AlreadyExists` if anything stands there.
     pub fn create_link(&self, target: &[u8], name: &[u8]) -> io::Result<()> {
         fault::step("symlink", name)?;
-        Ok(rustix::fs::symlinkat(target, &self.0, name)?)
+        Ok(rustix::fs::symlinkat(target, &self.fd, name)?)
     }
 
     /// Gives the file `name` a second name in `to`; fails if anything stands there.
@@ -199,7 +207,7 @@ impl Dir {
     /// What `linkat` answers; `AlreadyExists` if anything stands there.
     pub fn hard_link(&self, name: &[u8], to: &Self, new_name: &[u8]) -> io::Result<()> {
         fault::step("link", new_name)?;
-        Ok(rustix::fs::linkat(&self.0, name, &to.0, new_name, AtFlags::empty())?)
+        Ok(rustix::fs::linkat(&self.fd, name, &to.fd, new_name, AtFlags::empty())?)
     }
 
     /// Renames `name` to `new_name` in `to`, replacing what stands there.
@@ -208,7 +216,7 @@ impl Dir {
     /// What `renameat` answers.
     pub fn rename(&self, name: &[u8], to: &Self, new_name: &[u8]) -> io::Result<()> {
         fault::step("rename", new_name)?;
-        Ok(rustix::fs::renameat(&self.0, name, &to.0, new_name)?)
+        Ok(rustix::fs::renameat(&self.fd, name, &to.fd, new_name)?)
     }
 
     /// Renames `name` to `new_name` in `to`; fails if anything stands there.
@@ -217,12 +225,12 @@ impl Dir {
     /// What `renameat2` answers; `AlreadyExists` if anything stands there.
     pub fn rename_noreplace(&self, name: &[u8], to: &Self, new_name: &[u8]) -> io::Result<()> {
         fault::step("rename-noreplace", new_name)?;
-        match rustix::fs::renameat_with(&self.0, name, &to.0, new_name, RenameFlags::NOREPLACE) {
+        match rustix::fs::renameat_with(&self.fd, name, &to.fd, new_name, RenameFlags::NOREPLACE) {
             Ok(()) => Ok(()),
             // File systems without the flag: a hard link refuses to replace as well, for files and links.
             Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => {
-                rustix::fs::linkat(&self.0, name, &to.0, new_name, AtFlags::empty())?;
-                Ok(rustix::fs::unlinkat(&self.0, name, AtFlags::empty())?)
+                rustix::fs::linkat(&self.fd, name, &to.fd, new_name, AtFlags::empty())?;
+                Ok(rustix::fs::unlinkat(&self.fd, name, AtFlags::empty())?)
             }
             Err(err) => Err(err.into()),
         }
@@ -234,7 +242,7 @@ impl Dir {
     /// What `renameat2` answers; `NotFound` if one of them is missing.
     pub fn exchange(&self, name: &[u8], to: &Self, other: &[u8]) -> io::Result<bool> {
         fault::step("exchange", other)?;
-        match rustix::fs::renameat_with(&self.0, name, &to.0, other, RenameFlags::EXCHANGE) {
+        match rustix::fs::renameat_with(&self.fd, name, &to.fd, other, RenameFlags::EXCHANGE) {
             Ok(()) => Ok(true),
             Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => Ok(false),
             Err(err) => Err(err.into()),
@@ -247,7 +255,7 @@ impl Dir {
     /// What `unlinkat` answers.
     pub fn remove_file(&self, name: &[u8]) -> io::Result<()> {
         fault::step("unlink", name)?;
-        Ok(rustix::fs::unlinkat(&self.0, name, AtFlags::empty())?)
+        Ok(rustix::fs::unlinkat(&self.fd, name, AtFlags::empty())?)
     }
 
     /// Removes the directory `name`, which must be empty.
@@ -256,7 +264,7 @@ impl Dir {
     /// What `unlinkat` answers; `DirectoryNotEmpty` if it holds anything.
     pub fn remove_dir(&self, name: &[u8]) -> io::Result<()> {
         fault::step("rmdir", name)?;
-        match rustix::fs::unlinkat(&self.0, name, AtFlags::REMOVEDIR) {
+        match rustix::fs::unlinkat(&self.fd, name, AtFlags::REMOVEDIR) {
             Ok(()) => Ok(()),
             // POSIX lets a file system answer EEXIST for a directory that is not empty.
             Err(Errno::EXIST) => Err(Errno::NOTEMPTY.into()),
@@ -290,7 +298,7 @@ impl Dir {
     /// What `fchmod` answers.
     pub fn set_self_mode(&self, mode: u32) -> io::Result<()> {
         fault::step("chmod", b".")?;
-        Ok(rustix::fs::fchmod(&self.0, Mode::from_raw_mode(mode & 0o7777))?)
+        Ok(rustix::fs::fchmod(&self.fd, Mode::from_raw_mode(mode & 0o7777))?)
     }
 
     /// Sets the permission bits of the file or directory `name` exactly, if it is still the one with `inode`.
@@ -302,7 +310,7 @@ impl Dir {
         fault::step("chmod", name)?;
         let mode = Mode::from_raw_mode(mode & 0o7777);
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
-        match rustix::fs::openat(&self.0, name, flags, Mode::empty()) {
+        match rustix::fs::openat(&self.fd, name, flags, Mode::empty()) {
             Ok(fd) => {
                 if stat_at(fd.as_fd(), b"", AtFlags::EMPTY_PATH)?.inode != inode {
                     return Ok(false);
@@ -316,7 +324,7 @@ impl Dir {
                 if self.stat(name)?.inode != inode {
                     return Ok(false);
                 }
-                rustix::fs::chmodat(&self.0, name, mode, AtFlags::empty())?;
+                rustix::fs::chmodat(&self.fd, name, mode, AtFlags::empty())?;
                 Ok(true)
             }
             Err(err) => Err(err.into()),
@@ -330,7 +338,7 @@ impl Dir {
     pub fn set_owner(&self, name: &[u8], uid: u32, gid: u32) -> io::Result<()> {
         fault::step("chown", name)?;
         let (uid, gid) = (Some(Uid::from_raw(uid)), Some(Gid::from_raw(gid)));
-        Ok(rustix::fs::chownat(&self.0, name, uid, gid, AtFlags::SYMLINK_NOFOLLOW)?)
+        Ok(rustix::fs::chownat(&self.fd, name, uid, gid, AtFlags::SYMLINK_NOFOLLOW)?)
     }
 
     /// Makes the names in this directory durable.
@@ -342,7 +350,7 @@ impl Dir {
             return Ok(());
         }
         fault::step("fsync-dir", b".")?;
-        Ok(rustix::fs::fsync(&self.0)?)
+        Ok(rustix::fs::fsync(&self.fd)?)
     }
 
     /// Makes everything on this directory's file system durable (`syncfs`; elsewhere than on Linux `sync`).
@@ -355,7 +363,7 @@ impl Dir {
         }
         fault::step("syncfs", b".")?;
         #[cfg(target_os = "linux")]
-        rustix::fs::syncfs(&self.0)?;
+        rustix::fs::syncfs(&self.fd)?;
         #[cfg(not(target_os = "linux"))]
         rustix::fs::sync();
         Ok(())

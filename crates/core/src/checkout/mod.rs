@@ -1,0 +1,3 @@
+//! A state becomes the worktree.
+
+pub(crate) mod recover;

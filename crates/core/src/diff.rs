@@ -1,0 +1,246 @@
+//! `diff`: what differs between two states, as paths and as a patch.
+
+use std::path::Path;
+
+use ckpt_fs::Dir;
+use ckpt_pack::Kind;
+
+use crate::checkout::recover;
+use crate::checkpoint::Checkpoint;
+use crate::differences::{as_tracked, to_path_change, visible};
+use crate::patch::{self, LineCounts, Side};
+use crate::path::{is_below, split};
+use crate::state::{self, Change, EntryInfo, HashOnly, Node, ObjectSink};
+use crate::{
+    CheckpointId, CheckpointStore, EntryKind, Error, Notice, ObjectFault, ObjectId, PathChange, PathFault, Recovery,
+    RepoPath, Result,
+};
+
+/// What to compare.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Compare {
+    /// From a checkpoint to the worktree as it is now.
+    ToWorktree(CheckpointId),
+    /// From one checkpoint to another.
+    Between(CheckpointId, CheckpointId),
+    /// From the checkpoint before it (nothing, for the first) to a checkpoint: what it changed.
+    ToPrevious(CheckpointId),
+}
+
+/// What differs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Diff {
+    /// The older side; `None` is nothing at all.
+    pub from: Option<CheckpointId>,
+    /// The newer side; `None` is the worktree.
+    pub to: Option<CheckpointId>,
+    /// Paths that differ, by directory, names in byte order.
+    pub files: Vec<FileDiff>,
+    /// An interrupted restore that was finished first.
+    pub recovered: Option<Recovery>,
+    /// What else should be known.
+    pub notices: Vec<Notice>,
+}
+
+impl Diff {
+    /// The patches of all files, one after the other: `git apply` takes it. Directories and permission bits other than
+    /// the executable one have no form in a patch; they are in `files`.
+    pub fn patch(&self) -> Patch {
+        Patch(self.files.iter().flat_map(|file| file.patch.0.iter().copied()).collect())
+    }
+}
+
+/// What differs at one path.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct FileDiff {
+    /// The path and the kind of change.
+    pub change: PathChange,
+    /// Lines added and removed.
+    pub lines: LineCounts,
+    /// Patch of this path; empty for directories and for changes of permission bits alone.
+    pub patch: Patch,
+}
+
+/// Text of a patch in Git's form, in bytes: the lines of files are in it as they are.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Patch(pub(crate) Vec<u8>);
+
+impl Patch {
+    /// The bytes.
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.0
+    }
+
+    /// Whether nothing differs that a patch can tell.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+impl std::fmt::Display for Patch {
+    /// The text with bytes that are not UTF-8 replaced; for people only.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&String::from_utf8_lossy(&self.0))
+    }
+}
+
+impl CheckpointStore {
+    /// Compares two states; only the given paths and what is below them, or everything where none are given.
+    ///
+    /// # Errors
+    /// [`Error::Revision`](crate::Error::Revision) for ids that are not of this store; errors of reading.
+    pub fn diff(&self, compare: Compare, paths: &[RepoPath]) -> Result<Diff> {
+        let mut diff = Diff { from: None, to: None, files: Vec::new(), recovered: None, notices: Vec::new() };
+        let objects = &self.0.objects;
+        let (old, new) = match compare {
+            Compare::Between(from, to) => {
+                diff.from = Some(from);
+                diff.to = Some(to);
+                (Some(self.require_checkpoint(from)?.state(objects)?), self.require_checkpoint(to)?.state(objects)?)
+            }
+            Compare::ToPrevious(id) => {
+                let checkpoint = self.require_checkpoint(id)?;
+                diff.from = checkpoint.info.previous;
+                diff.to = Some(id);
+                let previous = diff.from.map(|id| Checkpoint::require(objects, id, self.0.id)).transpose()?;
+                let old = previous.map(|previous| previous.state(objects)).transpose()?;
+                (old, checkpoint.state(objects)?)
+            }
+            Compare::ToWorktree(from) => {
+                let old = self.require_checkpoint(from)?.state(objects)?;
+                let (recovered, pending) = recover::finish_first(&self.0)?;
+                diff.recovered = recovered;
+                diff.from = Some(from);
+                let (_, snapshot, _) = self.compare_with_head()?;
+                diff.notices = snapshot.notices;
+                diff.notices.extend(pending);
+                // What a rule leaves out now is no difference.
+                let (now, _) = as_tracked(objects, &old, &snapshot.root, &snapshot.omitted)?;
+                return self.fill(diff, Some(&old), &now, Some(&snapshot.root_dir), paths);
+            }
+        };
+        self.fill(diff, old.as_ref(), &new, None, paths)
+    }
+
+    fn fill(
+        &self,
+        mut diff: Diff,
+        old: Option<&Node>,
+        new: &Node,
+        worktree: Option<&Dir>,
+        paths: &[RepoPath],
+    ) -> Result<Diff> {
+        let mut changes = Vec::new();
+        state::diff(&self.0.objects, old, Some(new), &mut |change| {
+            let is_wanted = |path: &RepoPath| is_below(&change.path, path.as_bytes());
+            if paths.is_empty() || paths.iter().any(is_wanted) {
+                changes.push(change);
+            }
+            Ok(())
+        })?;
+        for change in visible(changes) {
+            diff.files.push(self.file_diff_of(&change, worktree)?);
+        }
+        Ok(diff)
+    }
+
+    fn file_diff_of(&self, change: &Change, worktree: Option<&Dir>) -> Result<FileDiff> {
+        let objects = &self.0.objects;
+        let stored = |info: Option<EntryInfo>| -> Result<Option<Content>> {
+            info.filter(|info| !info.is_dir())
+                .map(|info| {
+                    Ok(Content { mode: git_mode(info), id: info.id, bytes: objects.read_kind(info.id, Kind::Blob)? })
+                })
+                .transpose()
+        };
+        let old = stored(change.old)?;
+        let new = match (worktree, change.new) {
+            (Some(root), Some(info)) if !info.is_dir() => Some(self.worktree_content(root, &change.path, info)?),
+            _ => stored(change.new)?,
+        };
+        let mut patch = Vec::new();
+        let mut lines = LineCounts::default();
+        let is_patch = match (&old, &new) {
+            (None, None) => false,
+            (Some(old), Some(new)) => (old.mode, old.id) != (new.mode, new.id),
+            _ => true,
+        };
+        if is_patch {
+            let (old, new) = (old.as_ref().map(Content::side), new.as_ref().map(Content::side));
+            lines = patch::write_patch(&mut patch, &change.path, old.as_ref(), new.as_ref()).map_err(|err| {
+                let id = change.new.or(change.old).map_or(ObjectId::ZERO, |info| info.id);
+                Error::object(id, ObjectFault::Damaged(format!("it cannot be compared: {}", err.message())))
+            })?;
+        }
+        Ok(FileDiff { change: to_path_change(change), lines, patch: Patch(patch) })
+    }
+
+    /// The content that stands in the worktree, or the store's where the path is kept from head.
+    fn worktree_content(&self, root: &Dir, path: &[u8], info: EntryInfo) -> Result<Content> {
+        let (dir, name) = split(path);
+        let read = || -> std::io::Result<Vec<u8>> {
+            let dir = root.open_beneath(dir)?;
+            match info.kind {
+                EntryKind::Link => dir.read_link(name),
+                _ => dir.read_file(name, u64::MAX - 1)?.ok_or_else(|| std::io::ErrorKind::NotFound.into()),
+            }
+        };
+        let bytes = match read() {
+            Ok(bytes) => bytes,
+            Err(source) => match self.0.objects.read_kind(info.id, Kind::Blob) {
+                Ok(bytes) => bytes,
+                Err(_) => {
+                    let path = self.0.worktree.path().join(RepoPath::trusted(path.to_vec()).as_path());
+                    return Err(Error::Io { action: "read", path, source });
+                }
+            },
+        };
+        Ok(Content { mode: git_mode(info), id: HashOnly.put(Kind::Blob, &bytes)?, bytes })
+    }
+
+    /// Compares the file at `path` in a checkpoint with the worktree as it is now. `path` is relative to the worktree,
+    /// or absolute inside it. A directory stands for what is in it.
+    ///
+    /// # Errors
+    /// As for [`CheckpointStore::diff`]; [`PathFault::Unknown`] when the path is in neither.
+    pub fn file_diff(&self, from: CheckpointId, path: &Path) -> Result<Patch> {
+        let repo_path = self.worktree().repo_path(self.worktree().path(), path)?;
+        let paths: Vec<RepoPath> = repo_path.iter().cloned().collect();
+        let diff = self.diff(Compare::ToWorktree(from), &paths)?;
+        if diff.files.is_empty()
+            && let Some(repo_path) = repo_path
+        {
+            let state = self.require_checkpoint(from)?.state(&self.0.objects)?;
+            let in_checkpoint = state::find(&self.0.objects, &state, repo_path.as_bytes())?.is_some();
+            let in_worktree = self.worktree().path().join(repo_path.as_path()).symlink_metadata().is_ok();
+            if !in_checkpoint && !in_worktree {
+                return Err(Error::Path { path: path.to_owned(), reason: PathFault::Unknown });
+            }
+        }
+        Ok(diff.patch())
+    }
+}
+
+/// A file or link, whole.
+struct Content {
+    mode: u32,
+    id: ObjectId,
+    bytes: Vec<u8>,
+}
+
+impl Content {
+    fn side(&self) -> Side<'_> {
+        Side { mode: self.mode, id: self.id, content: &self.bytes }
+    }
+}
+
+fn git_mode(info: EntryInfo) -> u32 {
+    match info.kind {
+        EntryKind::Link => 0o120_000,
+        _ if info.mode & 0o100 != 0 => 0o100_755,
+        _ => 0o100_644,
+    }
+}

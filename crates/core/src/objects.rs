@@ -1,0 +1,176 @@
+//! Reading objects of a store: our packs first, then whatever stock git made of them.
+//!
+//! Our packs hold whole entries, which `ckpt-pack` reads. Stock `git repack` and `git gc` may leave deltified packs and
+//! loose objects beside them; those are read through libgit2's object database, opened on the objects directory alone:
+//! no repository, no configuration, no alternates. libgit2 answers "present" for an object whose pack was deleted, so
+//! presence is never asked of it; a read is, and what it reads it verifies against the id.
+
+use std::collections::BTreeSet;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+
+use ckpt_fs::Dir;
+use ckpt_pack::{Found, Header, Kind, PackSet};
+
+use crate::error::Context;
+use crate::{Error, ObjectFault, ObjectId, Result};
+
+/// The objects of one store. Shared by threads.
+pub(crate) struct Objects {
+    packs: PackSet,
+    path: PathBuf,
+    fallback: Mutex<Option<git2::Odb<'static>>>,
+}
+
+impl Objects {
+    pub(crate) fn open(store: &Dir, path: &Path) -> Result<Self> {
+        let path = path.join("objects");
+        let pack_dir = store.open_beneath(b"objects/pack").context("open", path.join("pack"))?;
+        let packs = PackSet::open(pack_dir).map_err(|err| pack_error(&path, err))?;
+        Ok(Self { packs, path, fallback: Mutex::new(None) })
+    }
+
+    pub(crate) fn packs(&self) -> &PackSet {
+        &self.packs
+    }
+
+    /// Lists the packs anew.
+    pub(crate) fn refresh(&self) -> Result<()> {
+        self.packs.refresh().map_err(|err| pack_error(&self.path, err))
+    }
+
+    /// Whether a pack that is whole holds `id`. Loose objects do not count: they may be pruned by stock git.
+    pub(crate) fn contains(&self, id: &ObjectId) -> Result<bool> {
+        self.packs.contains(id).map_err(|err| pack_error(&self.path, err))
+    }
+
+    /// Reads a whole object and verifies it against its id.
+    pub(crate) fn read(&self, id: ObjectId) -> Result<(Kind, Vec<u8>)> {
+        match self.packs.read(&id) {
+            Ok(Some(Found::Whole(object))) => Ok((object.kind, object.content)),
+            Ok(Some(Found::Deltified)) => self.read_fallback(id),
+            // Another process may have published a pack since we listed them.
+            Ok(None) => {
+                self.refresh()?;
+                match self.packs.read(&id) {
+                    Ok(Some(Found::Whole(object))) => Ok((object.kind, object.content)),
+                    Ok(_) => self.read_fallback(id),
+                    Err(err) => self.read_damaged(id, err),
+                }
+            }
+            Err(err) => self.read_damaged(id, err),
+        }
+    }
+
+    /// A damaged copy in one place does not hide a whole one in another.
+    fn read_damaged(&self, id: ObjectId, err: ckpt_pack::Error) -> Result<(Kind, Vec<u8>)> {
+        self.read_fallback(id).map_err(|_| match err {
+            ckpt_pack::Error::Io { .. } => pack_error(&self.path, err),
+            other => Error::object(id, ObjectFault::Damaged(other.to_string())),
+        })
+    }
+
+    /// Reads an object of the given kind.
+    pub(crate) fn read_kind(&self, id: ObjectId, kind: Kind) -> Result<Vec<u8>> {
+        let (found, content) = self.read(id)?;
+        if found == kind {
+            return Ok(content);
+        }
+        Err(Error::object(
+            id,
+            ObjectFault::Damaged(format!("it is a {} where a {} is wanted", word(found), word(kind))),
+        ))
+    }
+
+    /// Writes the content of blob `id` to `out` in bounded memory, and verifies it. After an error `out` holds a part.
+    pub(crate) fn stream_blob(&self, id: ObjectId, out: &mut dyn Write) -> Result<u64> {
+        match self.packs.stream(&id, out) {
+            Ok(Some(Found::Whole(Header { kind: Kind::Blob, size }))) => Ok(size),
+            Ok(Some(Found::Whole(Header { kind, .. }))) => {
+                Err(Error::object(id, ObjectFault::Damaged(format!("it is a {} where a blob is wanted", word(kind)))))
+            }
+            Ok(Some(Found::Deltified) | None) => {
+                let content = self.read_kind(id, Kind::Blob)?;
+                out.write_all(&content).context("write", "the restored file")?;
+                Ok(content.len() as u64)
+            }
+            Err(ckpt_pack::Error::Sink { source, .. }) => Err(source).context("write", "the restored file"),
+            Err(err @ ckpt_pack::Error::Io { .. }) => Err(pack_error(&self.path, err)),
+            Err(err) => Err(Error::object(id, ObjectFault::Damaged(err.to_string()))),
+        }
+    }
+
+    /// Whether the object can be found at all, without reading its content.
+    pub(crate) fn exists(&self, id: ObjectId) -> Result<bool> {
+        if self.contains(&id)? {
+            return Ok(true);
+        }
+        self.refresh()?;
+        Ok(self.contains(&id)? || self.read_fallback(id).is_ok())
+    }
+
+    /// Ids in our packs that begin with `prefix` (lower-case hex digits), each once.
+    pub(crate) fn with_prefix(&self, prefix: &str) -> Result<BTreeSet<ObjectId>> {
+        let fail = |err| pack_error(&self.path, err);
+        let mut found = BTreeSet::new();
+        for pack in self.packs.packs() {
+            let ids = self.packs.ids(&pack.name).map_err(fail)?;
+            found.extend(ids.filter(|id| id.to_string().starts_with(prefix)));
+        }
+        Ok(found)
+    }
+
+    fn read_fallback(&self, id: ObjectId) -> Result<(Kind, Vec<u8>)> {
+        let mut fallback = self.fallback.lock().unwrap_or_else(PoisonError::into_inner);
+        let oid = git2::Oid::from_bytes(id.as_bytes()).map_err(|err| git_error(id, &err))?;
+        // An odb that was opened before may know packs that are gone: a new one is the way to be sure.
+        let odb = match fallback.as_ref() {
+            Some(odb) => {
+                odb.refresh().map_err(|err| git_error(id, &err))?;
+                odb
+            }
+            None => {
+                let odb = git2::Odb::new().map_err(|err| git_error(id, &err))?;
+                let path = self.path.to_string_lossy();
+                odb.add_disk_alternate(&path).map_err(|err| git_error(id, &err))?;
+                fallback.insert(odb)
+            }
+        };
+        let object = odb.read(oid).map_err(|err| git_error(id, &err))?;
+        let kind = match object.kind() {
+            git2::ObjectType::Commit => Kind::Commit,
+            git2::ObjectType::Tree => Kind::Tree,
+            git2::ObjectType::Blob => Kind::Blob,
+            _ => Kind::Tag,
+        };
+        Ok((kind, object.data().to_vec()))
+    }
+}
+
+fn word(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Commit => "commit",
+        Kind::Tree => "tree",
+        Kind::Blob => "blob",
+        Kind::Tag => "tag",
+    }
+}
+
+fn git_error(id: ObjectId, err: &git2::Error) -> Error {
+    let reason = match err.code() {
+        git2::ErrorCode::NotFound => ObjectFault::Missing,
+        _ => ObjectFault::Damaged(err.message().to_owned()),
+    };
+    Error::object(id, reason)
+}
+
+/// Names what a fault of a pack means for the store; `path` is the objects directory.
+pub(crate) fn pack_error(path: &Path, err: ckpt_pack::Error) -> Error {
+    match err {
+        ckpt_pack::Error::Io { action, object, source } => {
+            Error::Io { action, path: path.join("pack").join(object), source }
+        }
+        other => Error::broken(path.parent().unwrap_or(path), other.to_string()),
+    }
+}

@@ -1,0 +1,220 @@
+//! All stores under one checkpoint directory, as far as their records tell.
+
+use std::collections::HashMap;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use ckpt_fs::{Dir, Entries, FileKind};
+
+use crate::error::Context;
+use crate::layout::{LOCKS, OWN, RecordFault, WORKTREE, WorktreeRecord, dir_identity};
+use crate::{Result, Worktree};
+
+/// What stands under a checkpoint directory.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct StoreEntry {
+    /// The directory, absolute.
+    pub path: PathBuf,
+    /// What it is.
+    pub state: StoreState,
+}
+
+/// What a directory under a checkpoint directory is. Each comes from the store's record and a look at the worktree's
+/// place; nothing else of the store is read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum StoreState {
+    /// A store whose worktree is there.
+    Valid {
+        /// Real path of the worktree.
+        worktree: PathBuf,
+    },
+    /// A store whose worktree is gone: its parent is the recorded one, and the child is not in it.
+    Gone {
+        /// Path that the worktree had.
+        worktree: PathBuf,
+    },
+    /// A store whose worktree is gone, and is now known under another path, with a store of its own there.
+    Moved {
+        /// Path that the worktree had.
+        worktree: PathBuf,
+        /// Path that it has now.
+        to: PathBuf,
+    },
+    /// A store whose worktree cannot be seen now: its parent is missing or another one, as when a volume is unmounted.
+    Unmounted {
+        /// Path that the worktree had.
+        worktree: PathBuf,
+    },
+    /// A store of ours whose record is missing, damaged or of a newer format.
+    Broken {
+        /// What is wrong.
+        what: String,
+    },
+    /// Something else. Never written, never removed.
+    NotOurs,
+}
+
+/// Lists what stands under `checkpoint_dir`, sorted by name, without the directory of the locks. A missing
+/// `checkpoint_dir` holds nothing.
+///
+/// # Errors
+/// [`Error::Io`](crate::Error::Io) when the directory cannot be read.
+pub fn stores(checkpoint_dir: &Path) -> Result<Vec<StoreEntry>> {
+    let root = match Dir::open(checkpoint_dir) {
+        Ok(root) => root,
+        Err(err) if err.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(err) => return Err(err).context("open", checkpoint_dir),
+    };
+    let mut entries = Entries::default();
+    root.read_entries(&mut entries).context("read", checkpoint_dir)?;
+    let mut stores = Vec::new();
+    let mut inodes = HashMap::new();
+    for entry in entries.iter() {
+        if entry.name == LOCKS.as_bytes() || entry.name.starts_with(crate::layout::TMP.as_bytes()) {
+            continue;
+        }
+        let path = checkpoint_dir.join(as_path(entry.name));
+        let (state, inode) = look_at(&root, entry.name);
+        if let (StoreState::Valid { worktree }, Some(inode)) = (&state, inode) {
+            inodes.insert(inode, worktree.clone());
+        }
+        stores.push((StoreEntry { path, state }, inode));
+    }
+    let tell_moved = |(mut entry, inode): (StoreEntry, Option<u64>)| {
+        if let (StoreState::Gone { worktree }, Some(to)) = (&entry.state, inode.and_then(|inode| inodes.get(&inode)))
+            && was_here_before(to, &entry.path)
+        {
+            entry.state = StoreState::Moved { worktree: worktree.clone(), to: to.clone() };
+        }
+        entry
+    };
+    Ok(stores.into_iter().map(tell_moved).collect())
+}
+
+/// What the directory `name` is, as far as it can be told without the others: never [`StoreState::Moved`].
+pub(crate) fn state_of(root: &Dir, name: &[u8]) -> StoreState {
+    look_at(root, name).0
+}
+
+/// The state of a directory, and the inode that its worktree had.
+fn look_at(root: &Dir, name: &[u8]) -> (StoreState, Option<u64>) {
+    let Ok(dir) = root.open_dir(name) else { return (StoreState::NotOurs, None) };
+    let record = WorktreeRecord::read(&dir);
+    let inode = record.as_ref().ok().and_then(|record| record.as_ref().ok()?.inode).map(|(_, inode)| inode);
+    (state_by(&dir, name, record), inode)
+}
+
+fn state_by(dir: &Dir, name: &[u8], record: io::Result<Result<WorktreeRecord, RecordFault>>) -> StoreState {
+    match record {
+        Ok(Ok(record)) if key_of(name) != Some(crate::layout::key(&record.path)) => StoreState::Broken {
+            what: format!("its name is not that of the store of {}; it may be a copy", record.path.display()),
+        },
+        Ok(Ok(record)) => place_of(record),
+        Ok(Err(RecordFault::Newer(version))) => {
+            StoreState::Broken { what: format!("its format is {version}, newer than this version reads") }
+        }
+        Ok(Err(fault)) => match crate::store::config_format(dir, as_path(name)) {
+            Ok(Some(_)) => StoreState::Broken {
+                what: match fault {
+                    RecordFault::Missing => "its record of the workspace is missing".to_owned(),
+                    _ => "its record of the workspace is damaged".to_owned(),
+                },
+            },
+            _ => StoreState::NotOurs,
+        },
+        Err(err) => StoreState::Broken { what: format!("its record cannot be read: {err}") },
+    }
+}
+
+/// The key in the name of a store: the 16 hex digits after the last `_`.
+pub(crate) fn key_of(name: &[u8]) -> Option<String> {
+    let (_, key) = std::str::from_utf8(name).ok()?.rsplit_once('_')?;
+    (key.len() == 16 && key.bytes().all(|byte| byte.is_ascii_hexdigit())).then(|| key.to_owned())
+}
+
+/// Whether the directory `dir`, which has the inode that the record in `store` names, is the one that was meant. File
+/// systems give the inode of a removed directory to the next one that is made; such a one was born after the record was
+/// written. Where birth times are not known the inode decides: a store too many is kept, none too many removed.
+fn was_here_before(dir: &Path, store: &Path) -> bool {
+    let born = std::fs::symlink_metadata(dir).and_then(|meta| meta.created());
+    let written = std::fs::symlink_metadata(store.join(OWN).join(WORKTREE)).and_then(|meta| meta.modified());
+    match (born, written) {
+        (Ok(born), Ok(written)) => born <= written,
+        _ => true,
+    }
+}
+
+fn place_of(record: WorktreeRecord) -> StoreState {
+    let worktree = record.path;
+    match std::fs::symlink_metadata(&worktree) {
+        Ok(meta) if meta.is_dir() => StoreState::Valid { worktree },
+        // A file or a link stands in its place: the directory is gone if its parent is the one we know.
+        Ok(_) => gone_or_unmounted(worktree, record.parent),
+        Err(err) if err.kind() == io::ErrorKind::NotFound => gone_or_unmounted(worktree, record.parent),
+        Err(_) => StoreState::Unmounted { worktree },
+    }
+}
+
+fn gone_or_unmounted(worktree: PathBuf, parent: Option<(u64, u64)>) -> StoreState {
+    let now = worktree.parent().and_then(dir_identity);
+    if parent.is_some() && parent == now { StoreState::Gone { worktree } } else { StoreState::Unmounted { worktree } }
+}
+
+/// Whether the worktree that a record names is certainly gone, so that a restore may make it again.
+pub(crate) fn is_gone(record: &WorktreeRecord) -> bool {
+    matches!(place_of(record.clone()), StoreState::Gone { .. })
+}
+
+/// The old path of a directory that another store knows under it: same device and inode, and nothing at the old path.
+pub(crate) fn moved_from(checkpoint_dir: &Path, worktree: &Worktree) -> Option<PathBuf> {
+    let identity = dir_identity(worktree.path())?;
+    let root = Dir::open(checkpoint_dir).ok()?;
+    let mut entries = Entries::default();
+    root.read_entries(&mut entries).ok()?;
+    entries.iter().find_map(|entry| {
+        let record = WorktreeRecord::read(&root.open_dir(entry.name).ok()?).ok()?.ok()?;
+        let is_same = record.inode == Some(identity)
+            && record.path != worktree.path()
+            && was_here_before(worktree.path(), &checkpoint_dir.join(as_path(entry.name)));
+        (is_same && std::fs::symlink_metadata(&record.path).is_err()).then_some(record.path)
+    })
+}
+
+/// Removes what stands in `dir` under names with `prefix`: temporaries of ours, while the lock is held.
+pub(crate) fn sweep(dir: &Dir, prefix: &[u8]) -> io::Result<()> {
+    let mut entries = Entries::default();
+    dir.read_entries(&mut entries)?;
+    for entry in entries.iter().filter(|entry| entry.name.starts_with(prefix)) {
+        dir.remove_tree(entry.name)?;
+    }
+    Ok(())
+}
+
+fn as_path(name: &[u8]) -> &Path {
+    use std::os::unix::ffi::OsStrExt;
+
+    Path::new(std::ffi::OsStr::from_bytes(name))
+}
+
+/// Number of bytes that the files of a store take, as their sizes tell. Links are not followed.
+///
+/// # Errors
+/// [`Error::Io`](crate::Error::Io) when a directory of it cannot be read.
+pub fn store_bytes(store: &Path) -> Result<u64> {
+    fn sum(dir: &Dir) -> io::Result<u64> {
+        let mut entries = Entries::default();
+        dir.read_entries(&mut entries)?;
+        let mut bytes = 0;
+        for entry in entries.iter() {
+            let Some(stat) = dir.try_stat(entry.name)? else { continue };
+            bytes += match stat.kind {
+                FileKind::Dir => sum(&dir.open_dir(entry.name)?)?,
+                _ => stat.size,
+            };
+        }
+        Ok(bytes)
+    }
+    Dir::open(store).and_then(|dir| sum(&dir)).context("read", store)
+}

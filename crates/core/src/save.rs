@@ -1,0 +1,365 @@
+//! `save`: the worktree becomes a checkpoint.
+
+use std::time::{Duration, Instant};
+
+use ckpt_pack::{FinishedPack, Kind};
+
+use crate::checkout::recover;
+use crate::checkpoint::{Checkpoint, NewCheckpoint};
+use crate::differences::{Differences, HeadIds, count, differences, to_path_change};
+use crate::objects::pack_error;
+use crate::session::Session;
+use crate::snapshot::{self, Against, STAT_CACHE, Snapshot, StoreIngest};
+use crate::state::{self, Encoded, HashOnly, ObjectSink, encode_facts_commit};
+use crate::store::Inner;
+use crate::timeline::NewOperation;
+use crate::{
+    ChangeCounts, CheckpointId, CheckpointKind, CheckpointStore, Durability, Error, Notice, ObjectId, Omitted,
+    Operation, OperationKind, PathChange, Recovery, RepoPath, Result,
+};
+
+/// What to save, and how. Made from a message: `store.save("before refactor")`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct SaveOptions {
+    /// Message; any bytes but NUL. Default: empty.
+    pub message: Vec<u8>,
+    /// Whether a checkpoint is made even if nothing changed. Default: false.
+    pub always: bool,
+}
+
+impl From<&str> for SaveOptions {
+    fn from(message: &str) -> Self {
+        Self { message: message.as_bytes().to_vec(), always: false }
+    }
+}
+
+impl From<String> for SaveOptions {
+    fn from(message: String) -> Self {
+        Self { message: message.into_bytes(), always: false }
+    }
+}
+
+impl From<Vec<u8>> for SaveOptions {
+    fn from(message: Vec<u8>) -> Self {
+        Self { message, always: false }
+    }
+}
+
+/// What a save did.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Saved {
+    /// The new checkpoint, or head where nothing changed.
+    pub id: CheckpointId,
+    /// Whether a checkpoint was made.
+    pub created: bool,
+    /// Message of the checkpoint `id`: the one that was given only if it was created.
+    pub message: Vec<u8>,
+    /// Differences from the checkpoint before; all zero where nothing was created.
+    pub changes: ChangeCounts,
+    /// Number of files and links in the checkpoint.
+    pub files: u64,
+    /// Size of these in bytes, before compression.
+    pub bytes: u64,
+    /// Paths that were seen but not captured, sorted.
+    pub omitted: Vec<Omitted>,
+    /// Paths of the checkpoint before that a rule leaves out now.
+    pub no_longer_tracked: Vec<RepoPath>,
+    /// How long it took.
+    pub duration: Duration,
+    /// An interrupted restore that was finished first.
+    pub recovered: Option<Recovery>,
+    /// What else should be known.
+    pub notices: Vec<Notice>,
+}
+
+impl Saved {
+    /// Whether everything that the rules want was captured.
+    pub fn is_complete(&self) -> bool {
+        !self.omitted.iter().any(|omitted| omitted.reason.is_failure())
+    }
+}
+
+/// What a save would do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct SavePlan {
+    /// Differences from head, by directory, names in byte order.
+    pub changes: Vec<PathChange>,
+    /// Number of files and links that the checkpoint would hold.
+    pub files: u64,
+    /// Size of these in bytes.
+    pub bytes: u64,
+    /// Paths that would be omitted, sorted.
+    pub omitted: Vec<Omitted>,
+    /// Paths of head that a rule leaves out now.
+    pub no_longer_tracked: Vec<RepoPath>,
+    /// What else should be known.
+    pub notices: Vec<Notice>,
+}
+
+impl CheckpointStore {
+    /// Saves the worktree as a checkpoint. Where nothing changed since head, nothing is written and head's id comes
+    /// back with `created: false`. When it returns `Ok`, the checkpoint is durable; when it fails, the store is as it
+    /// was.
+    ///
+    /// # Errors
+    /// [`Error::Input`] for a message with NUL; [`Error::Workspace`] when the worktree is missing or nothing in it can
+    /// be read; [`Error::Locked`]; errors of the store or the disk.
+    pub fn save(&self, options: impl Into<SaveOptions>) -> Result<Saved> {
+        let options = options.into();
+        if options.message.contains(&0) {
+            return Err(Error::Input { what: "message", reason: "it holds a NUL byte, which a commit cannot" });
+        }
+        let start = Instant::now();
+        let session = Session::begin(&self.0)?;
+        let recovered = recover::finish(&session)?;
+        let mut saved = save(&session, &options)?;
+        saved.recovered = recovered;
+        saved.duration = start.elapsed();
+        Ok(saved)
+    }
+
+    /// Tells what [`CheckpointStore::save`] would capture and omit. Writes nothing.
+    ///
+    /// # Errors
+    /// As for [`CheckpointStore::save`].
+    pub fn plan_save(&self) -> Result<SavePlan> {
+        let (_, snapshot, differences) = self.compare_with_head()?;
+        let mut notices = snapshot.notices;
+        notices.extend(recover::is_pending(&self.0)?.then_some(Notice::InterruptedRestore));
+        Ok(SavePlan {
+            changes: differences.changes.iter().map(to_path_change).collect(),
+            files: snapshot.counts.files,
+            bytes: snapshot.counts.bytes,
+            omitted: snapshot.omitted,
+            no_longer_tracked: differences.no_longer_tracked,
+            notices,
+        })
+    }
+
+    /// Looks at the worktree without writing, and compares it with head.
+    pub(crate) fn compare_with_head(&self) -> Result<(Option<Checkpoint>, Snapshot, Differences)> {
+        let store = &*self.0;
+        let tip = store.tip()?;
+        let head = store.head(&tip)?;
+        let against = Against { tip: &tip, head: head.as_ref(), clock: None };
+        let snapshot = snapshot::take(store, &against, &HashOnly, &mut HashOnly)?;
+        let differences = store.differences(head.as_ref(), &snapshot)?;
+        Ok((head, snapshot, differences))
+    }
+}
+
+impl Inner {
+    /// Head of an operation, read.
+    pub(crate) fn head(&self, tip: &Operation) -> Result<Option<Checkpoint>> {
+        tip.head.map(|id| Checkpoint::require(&self.objects, id, self.id)).transpose()
+    }
+
+    /// How a snapshot differs from head. Without a head everything differs, even nothing at all.
+    pub(crate) fn differences(&self, head: Option<&Checkpoint>, snapshot: &Snapshot) -> Result<Differences> {
+        let (state, ids) = match head {
+            Some(head) => {
+                let (facts, _) = state::read_facts_commit(&self.objects, head.facts_commit)?;
+                (head.state(&self.objects)?, HeadIds { tree: head.tree, facts })
+            }
+            None => (state::empty(), HeadIds { tree: ObjectId::ZERO, facts: None }),
+        };
+        let (objects, omitted) = (&self.objects, &snapshot.omitted);
+        differences(objects, &state, ids, &snapshot.root, &snapshot.encoded, omitted)
+    }
+}
+
+/// Saves what a caller asked for.
+fn save(session: &Session<'_>, options: &SaveOptions) -> Result<Saved> {
+    let store = session.store;
+    let tip = store.tip()?;
+    let head = store.head(&tip)?;
+    let ingest = StoreIngest::new(session)?;
+    let against = Against { tip: &tip, head: head.as_ref(), clock: Some((session.locked_ns, session.device)) };
+    let mut snapshot = snapshot::take(store, &against, &ingest, &mut &ingest)?;
+    let differences = store.differences(head.as_ref(), &snapshot)?;
+    let mut notices = std::mem::take(&mut snapshot.notices);
+    if snapshot.counts.files == 0 && snapshot.counts.entries > 0 && is_empty(store, &snapshot)? {
+        notices.push(Notice::NothingCaptured);
+    }
+    let mut saved = Saved {
+        id: CheckpointId(ObjectId::ZERO),
+        created: false,
+        message: Vec::new(),
+        changes: ChangeCounts::default(),
+        files: snapshot.counts.files,
+        bytes: snapshot.counts.bytes,
+        omitted: snapshot.omitted.clone(),
+        no_longer_tracked: differences.no_longer_tracked,
+        duration: Duration::ZERO,
+        recovered: None,
+        notices,
+    };
+    if let Some(head) = head.as_ref().filter(|_| differences.is_same && !options.always) {
+        saved.id = head.info.id;
+        saved.message.clone_from(&head.info.message);
+        if snapshot.read_much() {
+            write_cache(session, &snapshot, &tip);
+        }
+        return Ok(saved);
+    }
+    let changes = count(&differences.changes);
+    let new = NewState {
+        encoded: snapshot.encoded,
+        rules: &snapshot.rules.encode(),
+        kind: CheckpointKind::Manual,
+        message: &options.message,
+        changes,
+        totals: Some((snapshot.counts.files, snapshot.counts.bytes)),
+        omitted: snapshot.omitted.len() as u64,
+        partial: false,
+    };
+    // The blobs and trees of a first save stand in a pack of their own, so that other stores may share it.
+    let mut packs = Vec::new();
+    let ingest = if head.is_none() {
+        packs.extend(ingest.finish()?);
+        StoreIngest::new(session)?
+    } else {
+        ingest
+    };
+    let checkpoint = put_checkpoint(session, &ingest, &new, &tip, head.as_ref())?;
+    let operation = put_save(session, &ingest, &checkpoint, &tip)?;
+    store.interrupted()?;
+    session.publish(packs, ingest)?;
+    session.move_timeline(tip.id, operation.id)?;
+    write_cache(session, &snapshot, &operation);
+    session.update_record()?;
+    merge_packs(session);
+    saved.id = checkpoint.info.id;
+    saved.created = true;
+    saved.message = checkpoint.info.message;
+    saved.changes = changes;
+    Ok(saved)
+}
+
+fn is_empty(store: &Inner, snapshot: &Snapshot) -> Result<bool> {
+    Ok(snapshot.root.load(&store.objects)?.entries.is_empty())
+}
+
+/// A state that becomes a checkpoint.
+pub(crate) struct NewState<'a> {
+    pub(crate) encoded: Encoded,
+    /// Rules from outside, encoded.
+    pub(crate) rules: &'a [u8],
+    pub(crate) kind: CheckpointKind,
+    pub(crate) message: &'a [u8],
+    pub(crate) changes: ChangeCounts,
+    pub(crate) totals: Option<(u64, u64)>,
+    pub(crate) omitted: u64,
+    pub(crate) partial: bool,
+}
+
+/// Packs the facts and the checkpoint of a state. It becomes one of the store's when an operation names it.
+pub(crate) fn put_checkpoint(
+    session: &Session<'_>,
+    mut sink: &StoreIngest<'_>,
+    new: &NewState<'_>,
+    tip: &Operation,
+    head: Option<&Checkpoint>,
+) -> Result<Checkpoint> {
+    let facts_commit = encode_facts_commit(&mut sink, new.encoded.facts, new.rules)?;
+    let commit = NewCheckpoint {
+        tree: new.encoded.tree,
+        facts_commit,
+        kind: new.kind,
+        message: new.message,
+        time_ns: session.store.options.clock.now_ns(),
+        seq: tip.seq + 1,
+        previous: head.map(|head| &head.info),
+        store: session.store.id,
+        changes: new.changes,
+        totals: new.totals,
+        omitted: new.omitted,
+        partial: new.partial,
+    }
+    .commit();
+    let id = sink.put(Kind::Commit, &commit.encode())?;
+    let broken = || Error::broken(&session.store.path, "a new checkpoint cannot be read back");
+    Checkpoint::from_commit(id, commit).map(|(checkpoint, _)| checkpoint).ok_or_else(broken)
+}
+
+/// Packs the operation that records a new checkpoint after `tip`.
+pub(crate) fn put_save(
+    session: &Session<'_>,
+    sink: &StoreIngest<'_>,
+    checkpoint: &Checkpoint,
+    tip: &Operation,
+) -> Result<Operation> {
+    let is_manual = checkpoint.info.kind == CheckpointKind::Manual;
+    let new = NewOperation {
+        kind: OperationKind::Save,
+        parent: Some(tip),
+        time_ns: checkpoint.info.time_ns,
+        store: session.store.id,
+        tree: checkpoint.tree,
+        checkpoint: Some((checkpoint.info.id, checkpoint.info.kind, checkpoint.facts_commit)),
+        facts_commit: None,
+        // A safety checkpoint moves nothing, and ends neither undo nor redo.
+        head: if is_manual { Some(checkpoint.info.id) } else { tip.head },
+        safety: None,
+        paths: &[],
+        target: None,
+        undo_next: tip.undo_next,
+        redo_next: tip.redo_next.filter(|_| !is_manual),
+        subject: &checkpoint.info.message,
+    };
+    put_operation(session, sink, &new)
+}
+
+/// Packs an operation.
+pub(crate) fn put_operation(
+    session: &Session<'_>,
+    mut sink: &StoreIngest<'_>,
+    new: &NewOperation<'_>,
+) -> Result<Operation> {
+    let commit = new.commit(&session.store.objects)?;
+    let id = sink.put(Kind::Commit, &commit.encode())?;
+    let broken = || Error::broken(&session.store.path, "a new operation cannot be read back");
+    Operation::from_commit(id, &commit).ok_or_else(broken)
+}
+
+impl Session<'_> {
+    /// Publishes `packs` and the open pack of `ingest`, in this order.
+    pub(crate) fn publish(&self, mut packs: Vec<FinishedPack>, ingest: StoreIngest<'_>) -> Result<()> {
+        let dir = ingest.pack_dir()?;
+        packs.extend(ingest.finish()?);
+        ckpt_pack::publish_all(packs, &dir, self.store.options.durability)
+            .map_err(|err| pack_error(&self.store.path.join("objects"), err))?;
+        self.store.objects.refresh()
+    }
+}
+
+/// Writes the stat cache. It is disposable: a failure costs the next save some reading, and is no failure of this one.
+pub(crate) fn write_cache(session: &Session<'_>, snapshot: &Snapshot, operation: &Operation) {
+    if let Some(bytes) = snapshot.cache_bytes(session.store, operation, session.locked_ns) {
+        let tmp = session.tmp_name(STAT_CACHE);
+        let _ = session.store.own.write_atomic(&tmp, STAT_CACHE.as_bytes(), &bytes, Durability::None);
+    }
+}
+
+/// Merges small packs, so that lookups stay quick. Nothing depends on it: a failure leaves the packs as they are.
+pub(crate) fn merge_packs(session: &Session<'_>) {
+    let store = session.store;
+    let packs = store.objects.packs();
+    let names = ckpt_pack::plan_merge(&packs.packs());
+    if names.is_empty() {
+        return;
+    }
+    let durability = store.options.durability;
+    let merged = store.dir.open_beneath(b"objects/pack").ok().and_then(|dir| {
+        let number = session.pack_number();
+        let pack = ckpt_pack::merge(packs, &names, &store.own, &session.token, number, durability).ok()?;
+        pack.publish(&dir, durability).ok()?;
+        ckpt_pack::remove_packs(&dir, &names, durability).ok()
+    });
+    if merged.is_some() {
+        let _ = store.objects.refresh();
+    }
+}

@@ -1,0 +1,163 @@
+//! The lock guard: who holds a [`Session`] may change the store, and the worktree.
+
+use std::path::Path;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{MutexGuard, PoisonError};
+
+use ckpt_fs::{Dir, Entries, Lock, LockError};
+
+use crate::error::Context;
+use crate::layout::{Layout, OWN, TMP, WORKTREE, WorktreeRecord};
+use crate::store::{Inner, config_text, locks_dir};
+use crate::{Error, Event, Result, StoreFault, StoreOptions, Worktree, refs, store};
+
+/// Exclusive use of one store, between threads and between processes. Freed when dropped, or when the process ends.
+pub(crate) struct Session<'a> {
+    pub(crate) store: &'a Inner,
+    /// Goes into the names of all temporaries of this session.
+    pub(crate) token: String,
+    /// The file system's time at which the lock was taken, nanoseconds since 1970.
+    pub(crate) locked_ns: i64,
+    /// Device of the file system that told that time.
+    pub(crate) device: u64,
+    /// The record of the worktree as it was when the session began; `None` where it was lost.
+    pub(crate) record: Option<WorktreeRecord>,
+    packs: AtomicU32,
+    _lock: Lock,
+    _threads: MutexGuard<'a, ()>,
+}
+
+impl<'a> Session<'a> {
+    /// Takes the lock, makes sure that the store is still the one that was opened, and sweeps what a crash left.
+    pub(crate) fn begin(store: &'a Inner) -> Result<Self> {
+        let threads = store.threads.lock().unwrap_or_else(PoisonError::into_inner);
+        let lock = lock(&store.layout, &store.worktree, &store.options)?;
+        let record = check_identity(store)?;
+        let stat = lock.stat().context("look at", store.layout.checkpoint_dir.join(crate::layout::LOCKS))?;
+        let token = ckpt_fs::token().context("name", &store.path)?;
+        sweep(store).context("sweep", store.path.join(OWN))?;
+        store.objects.refresh()?;
+        Ok(Self {
+            store,
+            token,
+            locked_ns: stat.mtime_ns,
+            device: stat.device,
+            record,
+            packs: AtomicU32::new(0),
+            _lock: lock,
+            _threads: threads,
+        })
+    }
+
+    /// A number for the next pack of this session.
+    pub(crate) fn pack_number(&self) -> u32 {
+        self.packs.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// Name of a temporary in `ckpt/`.
+    pub(crate) fn tmp_name(&self, what: &str) -> Vec<u8> {
+        format!("{TMP}{}-{what}", self.token).into_bytes()
+    }
+
+    /// Replaces one of our own files.
+    pub(crate) fn write_own(&self, name: &str, bytes: &[u8]) -> Result<()> {
+        self.store
+            .own
+            .write_atomic(&self.tmp_name(name), name.as_bytes(), bytes, self.store.options.durability)
+            .context("write", self.store.path.join(OWN).join(name))
+    }
+
+    /// Moves the timeline from `old` to `new`.
+    pub(crate) fn move_timeline(&self, old: crate::OperationId, new: crate::OperationId) -> Result<()> {
+        refs::RefMove {
+            store: &self.store.dir,
+            own: &self.store.own,
+            path: &self.store.path,
+            token: &self.token,
+            durability: self.store.options.durability,
+            timeout: self.store.options.lock_timeout,
+        }
+        .run(Some(old.0), new.0)
+    }
+
+    /// Writes down where the worktree is now, if that changed, and mends our configuration where it was damaged.
+    pub(crate) fn update_record(&self) -> Result<()> {
+        let forced = self.store.options.force_worktree || self.record.as_ref().is_some_and(|record| record.forced);
+        let now = WorktreeRecord::of(self.store.id, &self.store.worktree, forced);
+        if self.record.as_ref() != Some(&now) {
+            self.write_own(WORKTREE, &now.encode())?;
+        }
+        let durability = self.store.options.durability;
+        if store::config_format(&self.store.dir, &self.store.path)?.is_none() {
+            self.store
+                .dir
+                .write_atomic(&self.tmp_name("config"), b"config", config_text().as_bytes(), durability)
+                .context("write", self.store.path.join("config"))?;
+        }
+        let head = format!("ref: {}\n", refs::TIMELINE);
+        let path = self.store.path.join("HEAD");
+        if self.store.dir.read_file(b"HEAD", 1024).context("read", &path)?.as_deref() != Some(head.as_bytes()) {
+            self.store
+                .dir
+                .write_atomic(&self.tmp_name("HEAD"), b"HEAD", head.as_bytes(), durability)
+                .context("write", path)?;
+        }
+        Ok(())
+    }
+}
+
+/// Takes the lock of a worktree's store.
+pub(crate) fn lock(layout: &Layout, worktree: &Worktree, options: &StoreOptions) -> Result<Lock> {
+    let locks = locks_dir(layout)?;
+    let holder = format!("{} {}", std::process::id(), ckpt_fs::process_name());
+    let name = layout.lock_name();
+    let mut waiting = |holder: &str| options.observer.event(Event::Waiting { holder });
+    Lock::acquire(&locks, name.as_bytes(), holder.trim(), options.lock_timeout, &mut waiting).map_err(|err| match err {
+        LockError::Held(holder) => Error::Locked { path: worktree.path().to_owned(), holder },
+        LockError::Io(source) => {
+            let path = layout.checkpoint_dir.join(crate::layout::LOCKS).join(&name);
+            Error::Io { action: "lock", path, source }
+        }
+    })
+}
+
+/// The store at the path must be the directory that was opened, with the id that was read.
+fn check_identity(store: &Inner) -> Result<Option<WorktreeRecord>> {
+    let replaced = || Error::store(&store.path, StoreFault::Replaced);
+    let now = crate::layout::dir_identity(&store.path).ok_or_else(replaced)?;
+    let opened = store.dir.stat_self().context("look at", &store.path)?;
+    if now != (opened.device, opened.inode) {
+        return Err(replaced());
+    }
+    let path = || store.path.join(OWN).join(WORKTREE);
+    match WorktreeRecord::read(&store.dir).context("read", path())? {
+        Ok(record) if record.id == store.id => Ok(Some(record)),
+        Ok(_) => Err(replaced()),
+        Err(_) => Ok(None),
+    }
+}
+
+/// Removes temporaries of sessions that ended without doing so. We hold the lock: nobody else has any.
+fn sweep(store: &Inner) -> std::io::Result<()> {
+    let mut entries = Entries::default();
+    store.own.read_entries(&mut entries)?;
+    for entry in entries.iter().filter(|entry| entry.name.starts_with(TMP.as_bytes())) {
+        if entry.name.ends_with(b"-ref") {
+            refs::sweep_lock(&store.dir, &store.own, entry.name)?;
+        }
+        store.own.remove_tree(entry.name)?;
+    }
+    crate::registry::sweep(&store.dir, TMP.as_bytes())
+}
+
+/// A handle of the worktree's root.
+pub(crate) fn open_worktree(path: &Path) -> Result<Dir> {
+    match Dir::open(path) {
+        Ok(dir) => Ok(dir),
+        Err(err) => Err(match err.kind() {
+            std::io::ErrorKind::NotFound => Error::workspace(path, crate::WorkspaceFault::Missing),
+            std::io::ErrorKind::NotADirectory => Error::workspace(path, crate::WorkspaceFault::NotADirectory),
+            _ => Error::Io { action: "open", path: path.to_owned(), source: err },
+        }),
+    }
+}

@@ -1,0 +1,443 @@
+//! One directory of the walk: its names beside what the stat cache knows of them.
+
+use std::sync::Arc;
+
+use ckpt_fs::{Dir, Entries, FileKind, Stat};
+
+use super::rule_files;
+use super::rules::{DirRules, Verdict};
+use super::stat_cache::{CacheDir, CacheEntry, EntryState, NONE};
+use super::walk::{Counts, Job, Shared};
+use super::worktree_file::{FileRead, read_file, read_link};
+use crate::path::join;
+use crate::state::{Entry, EntryKind, MAX_DEPTH, Name, Node, judge_name};
+use crate::{Error, Notice, ObjectId, Omitted, Reason, RepoPath, Result};
+
+/// What became of a directory.
+pub(super) enum Outcome {
+    /// Every entry is as the cache has it. `children`: number of the entry in the cache, and its slot.
+    Clean { cached: u32, children: Vec<(u32, u32)> },
+    /// Something differs from the cache, or there is none.
+    Fresh { entries: Vec<Walked>, rules: u64, device: u64 },
+    /// It is omitted, and has the state that head has for it, if any.
+    Omitted { reason: Reason, kept: Option<Box<Entry>> },
+    /// It is gone.
+    Vanished,
+}
+
+/// An entry that was looked at.
+#[derive(Clone)]
+pub(super) struct Walked {
+    pub(super) name: Vec<u8>,
+    pub(super) entry: CacheEntry,
+    /// What head has for it, where that is kept: it could not be read.
+    pub(super) kept: Option<Box<Entry>>,
+}
+
+/// What one thread gathers.
+#[derive(Default)]
+pub(super) struct Worker {
+    pub(super) outcomes: Vec<(u32, Outcome)>,
+    pub(super) omitted: Vec<Omitted>,
+    pub(super) notices: Vec<Notice>,
+    pub(super) counts: Counts,
+    names: Entries,
+    buffer: Vec<u8>,
+}
+
+/// A directory while it is looked at.
+pub(super) struct Place<'a> {
+    pub(super) shared: &'a Shared<'a>,
+    pub(super) job: &'a Job,
+    pub(super) dir: &'a Dir,
+    /// Its record in the cache.
+    pub(super) cached: Option<CacheDir>,
+    pub(super) rules: Arc<DirRules>,
+    /// Whether the cache judged its names by the rules of now.
+    same_rules: bool,
+}
+
+/// An entry on its way into the outcome.
+struct Looked {
+    walked: Walked,
+    /// Number of the entry of the cache that it is equal to.
+    equal: Option<u32>,
+    child: Option<Job>,
+}
+
+impl Worker {
+    /// Looks at the directory of `job`.
+    pub(super) fn look(&mut self, shared: &Shared<'_>, job: Job) -> Result<()> {
+        let slot = job.slot;
+        let outcome = match self.outcome(shared, &job)? {
+            Outcome::Omitted { reason, kept } => {
+                self.omit(&job.path, reason);
+                Outcome::Omitted { reason, kept }
+            }
+            outcome => outcome,
+        };
+        self.outcomes.push((slot, outcome));
+        Ok(())
+    }
+
+    fn outcome(&mut self, shared: &Shared<'_>, job: &Job) -> Result<Outcome> {
+        let walk = shared.walk;
+        let opened = shared.open(job).and_then(|dir| dir.read_entries(&mut self.names).map(|()| dir));
+        let dir = match opened {
+            Ok(dir) => dir,
+            Err(err) if job.path.is_empty() => {
+                return Err(Error::Io { action: "read", path: walk.root_path.to_owned(), source: err });
+            }
+            Err(err) if err.kind() == std::io::ErrorKind::NotFound => return Ok(Outcome::Vanished),
+            // An unreadable directory is not a deletion.
+            Err(_) => return kept(shared, job, Reason::Unreadable),
+        };
+        if job.was_mount && self.names.is_empty() && job.stat.device == job.parent_device {
+            return kept(shared, job, Reason::Unmounted);
+        }
+        let names = std::mem::take(&mut self.names);
+        let outcome = self.look_inside(shared, job, dir, &names);
+        self.names = names;
+        outcome
+    }
+
+    fn look_inside(&mut self, shared: &Shared<'_>, job: &Job, dir: Dir, names: &Entries) -> Result<Outcome> {
+        let walk = shared.walk;
+        if !job.path.is_empty() && walk.rule_options.skip_cache_dirs && rule_files::is_cache_dir(&dir, names) {
+            return Ok(Outcome::Omitted { reason: Reason::CacheDir, kept: None });
+        }
+        let cached = job.cached.and_then(|number| walk.cache?.dir(number));
+        let mut place = Place { shared, job, dir: &dir, cached, rules: Arc::clone(&job.rules), same_rules: false };
+        place.rules = rule_files::enter(&place, names, &mut self.notices)?;
+        place.same_rules = cached.is_some_and(|cached| cached.rules == place.rules.signature());
+        let mut all = Vec::with_capacity(names.len());
+        let mut next = cached.map_or(0, |cached| cached.first);
+        let end = cached.map_or(0, |cached| cached.first + cached.count);
+        let mut is_clean = cached.is_some() && place.same_rules && !walk.must_look_up;
+        for name in names.iter() {
+            if name.name == b".git" {
+                continue;
+            }
+            self.counts.entries += 1;
+            let mut known = None;
+            while next < end {
+                let Some((cached_name, entry)) = walk.cache.and_then(|cache| cache.entry(next)) else {
+                    next = end;
+                    break;
+                };
+                match cached_name.cmp(name.name) {
+                    std::cmp::Ordering::Less => {
+                        is_clean = false;
+                        next += 1;
+                    }
+                    std::cmp::Ordering::Equal => {
+                        known = Some((next, entry));
+                        next += 1;
+                        break;
+                    }
+                    std::cmp::Ordering::Greater => break,
+                }
+            }
+            match self.entry(&place, name, known)? {
+                Some(looked) => {
+                    is_clean &= looked.equal.is_some();
+                    all.push(looked);
+                }
+                None => is_clean &= known.is_none(),
+            }
+        }
+        is_clean &= next == end;
+        if job.path.is_empty() {
+            let mode = u32::from(walk.cache.map_or(0, |cache| cache.basis.root_mode));
+            is_clean &= mode == job.stat.mode & 0o777;
+        }
+        let rules = place.rules.signature();
+        Ok(finish(shared, job, dir, rules, all, is_clean))
+    }
+
+    /// Looks at one entry. `None`: it is gone, or it is nothing that a checkpoint knows of.
+    fn entry(
+        &mut self,
+        place: &Place<'_>,
+        name: ckpt_fs::Entry<'_>,
+        known: Option<(u32, CacheEntry)>,
+    ) -> Result<Option<Looked>> {
+        let walk = place.shared.walk;
+        let is_rule_file = rule_files::is_rule_file(name.name);
+        // Ignored names need no look at all while the rules and head are what they were.
+        if let (Some((number, entry)), Some(kind)) = (known, name.kind)
+            && entry.state == EntryState::Ignored
+            && place.same_rules
+            && walk.cache_knows_head
+            && !is_rule_file
+            && (kind == FileKind::Dir) == (entry.kind == FileKind::Dir)
+        {
+            let walked = Walked { name: name.name.to_vec(), entry, kept: None };
+            return Ok(Some(Looked { walked, equal: Some(number), child: None }));
+        }
+        let stat = match place.dir.stat(name.name) {
+            Ok(stat) => stat,
+            Err(err) if err.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+            Err(_) => return self.unreadable(place, name.name, None).map(Some),
+        };
+        if walk.skip == Some((stat.device, stat.inode)) && stat.kind == FileKind::Dir {
+            return Ok(None);
+        }
+        let is_dir = stat.kind == FileKind::Dir;
+        let verdict = match known {
+            Some((_, entry)) if place.same_rules && (entry.kind == FileKind::Dir) == is_dir => match entry.state {
+                EntryState::Ignored | EntryState::Omitted(Reason::IgnoredInHead) => Verdict::Ignored,
+                EntryState::Omitted(Reason::Excluded) => Verdict::Excluded,
+                EntryState::Omitted(Reason::ReservedName) => Verdict::Captured,
+                _ => Verdict::Captured,
+            },
+            _ => place.rules.judge(name.name, is_dir),
+        };
+        let state = self.state(place, name.name, &stat, verdict);
+        let known_state = known.map(|(_, entry)| entry.state);
+        match state {
+            EntryState::Captured if is_dir => self.directory(place, name.name, stat, known).map(Some),
+            EntryState::Captured => self.file(place, name.name, stat, known),
+            state => {
+                if let EntryState::Omitted(reason) = state {
+                    self.omit(&join(&place.job.path, name.name), reason);
+                }
+                let mut entry = from_stat(&stat, state);
+                if is_rule_file && stat.kind == FileKind::File {
+                    entry.id = rule_files::id_of(place, name.name, known.map(|(_, entry)| entry)).unwrap_or(entry.id);
+                    entry.trusted = is_trusted(place, &stat);
+                }
+                let same = known_state == Some(state) && known.is_some_and(|(_, known)| known.kind == stat.kind);
+                let same_rule_file = !is_rule_file || known.is_some_and(|(_, known)| is_unchanged(&known, &stat));
+                let equal = known.filter(|_| same && same_rule_file).map(|(number, _)| number);
+                let walked = Walked { name: name.name.to_vec(), entry, kept: None };
+                Ok(Some(Looked { walked, equal, child: None }))
+            }
+        }
+    }
+
+    /// What the rules and the sort of an entry make of it.
+    fn state(&self, place: &Place<'_>, name: &[u8], stat: &Stat, verdict: Verdict) -> EntryState {
+        let limit = place.shared.walk.rule_options.max_file_bytes;
+        let omitted = EntryState::Omitted;
+        if judge_name(name) != Name::Plain {
+            return omitted(Reason::ReservedName);
+        }
+        match verdict {
+            Verdict::Ignored if in_head(place, name) => omitted(Reason::IgnoredInHead),
+            Verdict::Ignored => EntryState::Ignored,
+            Verdict::Excluded => omitted(Reason::Excluded),
+            Verdict::Captured => match stat.kind {
+                FileKind::Special => omitted(Reason::Special),
+                FileKind::File if limit != 0 && stat.size > limit => omitted(Reason::TooLarge),
+                FileKind::Dir if place.job.depth >= MAX_DEPTH => omitted(Reason::TooDeep),
+                _ => EntryState::Captured,
+            },
+        }
+    }
+
+    fn directory(
+        &mut self,
+        place: &Place<'_>,
+        name: &[u8],
+        stat: Stat,
+        known: Option<(u32, CacheEntry)>,
+    ) -> Result<Looked> {
+        let cache = place.shared.walk.cache;
+        let known_dir = known.filter(|(_, entry)| entry.kind == FileKind::Dir);
+        let cached = known_dir.map(|(_, entry)| entry.dir).filter(|dir| *dir != NONE);
+        let cached_device = cached.and_then(|dir| Some(cache?.dir(dir)?.device));
+        let was_mount = match known_dir.map(|(_, entry)| entry) {
+            Some(entry) if entry.state == EntryState::Omitted(Reason::Unmounted) => true,
+            Some(_) => match (cached_device, place.cached) {
+                (Some(device), Some(parent)) => device != parent.device,
+                _ => false,
+            },
+            None => false,
+        };
+        let entry = from_stat(&stat, EntryState::Captured);
+        let equal = known_dir
+            .filter(|(_, known)| {
+                known.state == EntryState::Captured && known.mode == entry.mode && cached_device == Some(stat.device)
+            })
+            .map(|(number, _)| number);
+        let child = Job {
+            slot: 0,
+            parent: None,
+            path: join(&place.job.path, name),
+            depth: place.job.depth + 1,
+            rules: Arc::clone(&place.rules),
+            cached,
+            stat,
+            parent_device: place.job.stat.device,
+            was_mount,
+            head: place.job.head.child(name),
+        };
+        Ok(Looked { walked: Walked { name: name.to_vec(), entry, kept: None }, equal, child: Some(child) })
+    }
+
+    fn file(
+        &mut self,
+        place: &Place<'_>,
+        name: &[u8],
+        stat: Stat,
+        known: Option<(u32, CacheEntry)>,
+    ) -> Result<Option<Looked>> {
+        let walk = place.shared.walk;
+        self.counts.files += 1;
+        self.counts.bytes += stat.size;
+        if let Some((number, entry)) = known
+            && entry.state == EntryState::Captured
+            && is_unchanged(&entry, &stat)
+            && walk.is_held(&entry.id)?
+        {
+            let walked = Walked { name: name.to_vec(), entry, kept: None };
+            return Ok(Some(Looked { walked, equal: Some(number), child: None }));
+        }
+        let read = match stat.kind {
+            FileKind::Link => read_link(place.dir, name, stat, walk.ingest)?,
+            _ => read_file(place.dir, name, walk.ingest, &mut self.buffer)?,
+        };
+        let read = match read {
+            FileRead::Vanished => {
+                self.counts.files -= 1;
+                self.counts.bytes -= stat.size;
+                return Ok(None);
+            }
+            FileRead::Unreadable => return self.unreadable(place, name, Some(stat)).map(Some),
+            FileRead::Read(read) => read,
+        };
+        self.counts.read_files += 1;
+        self.counts.read_bytes += read.stat.size;
+        if !read.is_stable {
+            self.omit(&join(&place.job.path, name), Reason::Unstable);
+        }
+        let mut entry = from_stat(&read.stat, EntryState::Captured);
+        entry.id = read.id;
+        entry.trusted = read.is_stable && is_trusted(place, &read.stat);
+        // What the cache has and what was read may be the same in all that a state knows; then only the stat is news,
+        // and a listing that is otherwise clean may stay so where the entry was not to be trusted anyway.
+        let equal = known
+            .filter(|(_, known)| {
+                known.state == EntryState::Captured
+                    && (known.id, known.kind, known.mode) == (entry.id, entry.kind, entry.mode)
+                    && !known.trusted
+                    && !entry.trusted
+                    && read.is_stable
+            })
+            .map(|(number, _)| number);
+        Ok(Some(Looked { walked: Walked { name: name.to_vec(), entry, kept: None }, equal, child: None }))
+    }
+
+    /// An entry that cannot be looked at or read keeps what head has for it.
+    fn unreadable(&mut self, place: &Place<'_>, name: &[u8], stat: Option<Stat>) -> Result<Looked> {
+        self.omit(&join(&place.job.path, name), Reason::Unreadable);
+        if let Some(stat) = stat {
+            self.counts.files -= 1;
+            self.counts.bytes -= stat.size;
+        }
+        let kept = place.job.head.entry(place.shared.walk.objects, name)?;
+        let state = EntryState::Omitted(Reason::Unreadable);
+        let entry = match stat {
+            Some(stat) => from_stat(&stat, state),
+            None => from_stat(&place.job.stat, state),
+        };
+        let walked = Walked { name: name.to_vec(), entry, kept: kept.map(Box::new) };
+        Ok(Looked { walked, equal: None, child: None })
+    }
+
+    fn omit(&mut self, path: &[u8], reason: Reason) {
+        self.omitted.push(Omitted { path: RepoPath::trusted(path.to_vec()), reason });
+    }
+}
+
+/// Puts the subdirectories on the stack and makes the outcome.
+fn finish(shared: &Shared<'_>, job: &Job, dir: Dir, rules: u64, all: Vec<Looked>, is_clean: bool) -> Outcome {
+    let wants_handle = all.iter().any(|looked| looked.child.is_some());
+    let handle = if wants_handle { shared.share(dir) } else { None };
+    let mut jobs = Vec::new();
+    let mut entries = Vec::new();
+    // Number in the cache of each subdirectory's entry, and its place in `entries`.
+    let mut children = Vec::new();
+    for Looked { walked, equal, child } in all {
+        if let Some(mut job) = child {
+            job.parent.clone_from(&handle);
+            jobs.push(job);
+            children.push((equal.unwrap_or(NONE), entries.len()));
+        }
+        if !is_clean {
+            entries.push(walked);
+        }
+    }
+    let first = if jobs.is_empty() { 0 } else { shared.push(jobs) };
+    match (job.cached, is_clean) {
+        (Some(cached), true) => {
+            Outcome::Clean { cached, children: children.into_iter().map(|(number, _)| number).zip(first..).collect() }
+        }
+        _ => {
+            for ((_, at), slot) in children.into_iter().zip(first..) {
+                entries[at].entry.dir = slot;
+            }
+            Outcome::Fresh { entries, rules, device: job.stat.device }
+        }
+    }
+}
+
+/// A directory that cannot be looked at keeps what head has for it.
+fn kept(shared: &Shared<'_>, job: &Job, reason: Reason) -> Result<Outcome> {
+    let (dir, name) = (job.head.as_ref(), crate::path::split(&job.path).1);
+    let parent = dir.parent().map(|parent| parent.entry(shared.walk.objects, name)).transpose()?.flatten();
+    let kept = parent.filter(|entry| entry.kind == EntryKind::Dir);
+    Ok(Outcome::Omitted { reason, kept: kept.map(Box::new) })
+}
+
+fn in_head(place: &Place<'_>, name: &[u8]) -> bool {
+    // A head that cannot be read must not keep anybody from saving: the name is then ignored as any other.
+    let listing = place.job.head.listing(place.shared.walk.objects).ok().flatten();
+    listing.is_some_and(|listing| listing.get(name).is_some() || listing.omission(name) == Some(Reason::IgnoredInHead))
+}
+
+/// Whether the stat data prove that the content is what the cache says.
+pub(super) fn is_unchanged(known: &CacheEntry, stat: &Stat) -> bool {
+    known.trusted
+        && known.kind == stat.kind
+        && u32::from(known.mode) == stat.mode
+        && (known.size, known.mtime_ns, known.ctime_ns) == (stat.size, stat.mtime_ns, stat.ctime_ns)
+        && (known.inode, known.device) == (stat.inode, stat.device)
+}
+
+/// Whether these stat data, seen now, will prove anything later. An mtime in the future says nothing; the ctime does.
+pub(super) fn is_trusted(place: &Place<'_>, stat: &Stat) -> bool {
+    let horizon = place.shared.walk.horizon_ns;
+    let changed = if stat.mtime_ns > horizon { stat.ctime_ns } else { stat.mtime_ns.max(stat.ctime_ns) };
+    changed < horizon
+}
+
+fn from_stat(stat: &Stat, state: EntryState) -> CacheEntry {
+    CacheEntry {
+        state,
+        kind: stat.kind,
+        mode: u16::try_from(stat.mode & 0o7777).unwrap_or(0),
+        size: stat.size,
+        mtime_ns: stat.mtime_ns,
+        ctime_ns: stat.ctime_ns,
+        inode: stat.inode,
+        device: stat.device,
+        id: ObjectId::ZERO,
+        trusted: false,
+        dir: NONE,
+    }
+}
+
+impl Walked {
+    /// The entry in a state; `node` is the directory's own state, for directories.
+    pub(super) fn to_entry(&self, node: Option<Node>) -> Entry {
+        let kind = match self.entry.kind {
+            FileKind::Dir => EntryKind::Dir,
+            FileKind::Link => EntryKind::Link,
+            FileKind::File | FileKind::Special => EntryKind::File,
+        };
+        let mode = if kind == EntryKind::Link { 0 } else { self.entry.mode & 0o777 };
+        Entry { name: self.name.clone(), kind, mode, id: self.entry.id, dir: node }
+    }
+}

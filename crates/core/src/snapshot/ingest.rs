@@ -1,0 +1,178 @@
+//! Contents on their way into the store: hash, look whether it is there, deflate, pack.
+
+use std::cell::RefCell;
+use std::fs::File;
+use std::io::{Read, Seek, SeekFrom};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use ckpt_fs::Dir;
+use ckpt_pack::{Encoder, FinishedPack, KEEP_TEXT, Kind, ObjectHasher, PackWriter, Streamed};
+
+use crate::error::Context;
+use crate::objects::pack_error;
+use crate::session::Session;
+use crate::state::{HashOnly, ObjectSink};
+use crate::{Error, Event, ObjectId, Result};
+
+/// A pack of blobs that is larger is published as it is, and a new one begun: an interruption loses at most the open
+/// one.
+const SEGMENT_BYTES: u64 = 256 << 20;
+/// Bytes read at once from a large file.
+const CHUNK: usize = 256 << 10;
+
+/// Takes the contents of files: into the store, or only their ids.
+pub(crate) trait Ingest: Sync {
+    /// Takes a content that is in memory.
+    fn blob(&self, content: &[u8]) -> Result<ObjectId>;
+
+    /// Takes `size` bytes from the beginning of a file, in bounded memory. `None`: the file has another size now, or
+    /// changed between two readings, and nothing was taken.
+    fn stream(&self, file: &mut File, size: u64) -> Result<Option<ObjectId>>;
+}
+
+/// Stores nothing.
+impl Ingest for HashOnly {
+    fn blob(&self, content: &[u8]) -> Result<ObjectId> {
+        HashOnly.put(Kind::Blob, content)
+    }
+
+    fn stream(&self, file: &mut File, size: u64) -> Result<Option<ObjectId>> {
+        hash_file(file, size)
+    }
+}
+
+/// Hashes a file of `size` bytes from its beginning; `None` when it is longer or shorter.
+fn hash_file(file: &mut File, size: u64) -> Result<Option<ObjectId>> {
+    let fail = |err| Error::Io { action: "read", path: "a file of the workspace".into(), source: err };
+    file.seek(SeekFrom::Start(0)).map_err(fail)?;
+    let mut hasher = ObjectHasher::new(Kind::Blob, size);
+    let mut buffer = vec![0; CHUNK];
+    let mut left = size;
+    loop {
+        let read = match file.read(&mut buffer) {
+            Ok(0) => break,
+            Ok(read) => read,
+            Err(err) if err.kind() == std::io::ErrorKind::Interrupted => continue,
+            Err(err) => return Err(fail(err)),
+        };
+        let Some(rest) = left.checked_sub(read as u64) else { return Ok(None) };
+        left = rest;
+        hasher.update(&buffer[..read]);
+    }
+    if left != 0 {
+        return Ok(None);
+    }
+    hasher.finish().map(Some).map_err(|err| pack_error(std::path::Path::new(""), err))
+}
+
+thread_local! {
+    static ENCODER: RefCell<Encoder> = RefCell::new(Encoder::new());
+}
+
+/// Packs what the store has not.
+pub(crate) struct StoreIngest<'a> {
+    session: &'a Session<'a>,
+    pack_dir: Dir,
+    open: Mutex<PackWriter>,
+}
+
+impl<'a> StoreIngest<'a> {
+    pub(crate) fn new(session: &'a Session<'a>) -> Result<Self> {
+        let path = session.store.path.join("objects/pack");
+        let pack_dir = session.store.dir.open_beneath(b"objects/pack").context("open", path)?;
+        let open = Mutex::new(new_writer(session)?);
+        Ok(Self { session, pack_dir, open })
+    }
+
+    fn lock(&self) -> MutexGuard<'_, PackWriter> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn fail(&self, err: ckpt_pack::Error) -> Error {
+        pack_error(&self.session.store.path.join("objects"), err)
+    }
+
+    fn holds(&self, id: &ObjectId) -> Result<bool> {
+        Ok(self.lock().contains(id) || self.session.store.objects.contains(id)?)
+    }
+
+    fn put_object(&self, kind: Kind, content: &[u8]) -> Result<ObjectId> {
+        let id = HashOnly.put(kind, content)?;
+        if self.holds(&id)? {
+            return Ok(id);
+        }
+        let encoded = ENCODER.with_borrow_mut(|encoder| encoder.encode(id, kind, content));
+        let mut writer = self.lock();
+        writer.add(&encoded).map_err(|err| self.fail(err))?;
+        self.publish_segment(&mut writer)?;
+        drop(writer);
+        self.session.store.options.observer.event(Event::Saved { bytes: content.len() as u64 });
+        Ok(id)
+    }
+
+    /// Publishes the open pack when it is full. Blobs without a timeline that names them do no harm, and the next try
+    /// finds them.
+    fn publish_segment(&self, writer: &mut PackWriter) -> Result<()> {
+        if writer.bytes() < SEGMENT_BYTES {
+            return Ok(());
+        }
+        let full = std::mem::replace(writer, new_writer(self.session)?);
+        let durability = self.session.store.options.durability;
+        full.finish(KEEP_TEXT, durability)
+            .and_then(|pack| pack.publish(&self.pack_dir, durability))
+            .map_err(|err| self.fail(err))?;
+        self.session.store.objects.refresh()
+    }
+
+    /// Ends the open pack; `None` when nothing is in it.
+    pub(crate) fn finish(self) -> Result<Option<FinishedPack>> {
+        let objects = self.session.store.path.join("objects");
+        let writer = self.open.into_inner().unwrap_or_else(PoisonError::into_inner);
+        if writer.is_empty() {
+            return Ok(None);
+        }
+        writer
+            .finish(KEEP_TEXT, self.session.store.options.durability)
+            .map(Some)
+            .map_err(|err| pack_error(&objects, err))
+    }
+
+    /// The directory of the packs.
+    pub(crate) fn pack_dir(&self) -> Result<Dir> {
+        self.pack_dir.try_clone().context("open", self.session.store.path.join("objects/pack"))
+    }
+}
+
+fn new_writer(session: &Session<'_>) -> Result<PackWriter> {
+    PackWriter::create(&session.store.own, &session.token, session.pack_number())
+        .map_err(|err| pack_error(&session.store.path.join("objects"), err))
+}
+
+impl Ingest for StoreIngest<'_> {
+    fn blob(&self, content: &[u8]) -> Result<ObjectId> {
+        self.put_object(Kind::Blob, content)
+    }
+
+    fn stream(&self, file: &mut File, size: u64) -> Result<Option<ObjectId>> {
+        // Hashing is five times cheaper than deflating, and most large files are in the store already.
+        let Some(id) = hash_file(file, size)? else { return Ok(None) };
+        if self.holds(&id)? {
+            return Ok(Some(id));
+        }
+        let rewound = file.seek(SeekFrom::Start(0));
+        rewound.context("read", "a file of the workspace")?;
+        let mut writer = self.lock();
+        let streamed = writer.add_stream(Kind::Blob, size, Some(id), file).map_err(|err| self.fail(err))?;
+        self.publish_segment(&mut writer)?;
+        drop(writer);
+        self.session.store.options.observer.event(Event::Saved { bytes: size });
+        Ok(matches!(streamed, Streamed::Written(_)).then_some(id))
+    }
+}
+
+/// Trees, facts and commits go the same way.
+impl ObjectSink for &StoreIngest<'_> {
+    fn put(&mut self, kind: Kind, content: &[u8]) -> Result<ObjectId> {
+        self.put_object(kind, content)
+    }
+}

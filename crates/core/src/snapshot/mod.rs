@@ -1,0 +1,234 @@
+//! The worktree becomes a state.
+//!
+//! [`take`] walks, hashes what changed, and encodes trees and facts. Whether anything is stored is up to the [`Ingest`]
+//! and the sink that it is given: a save packs, a status only hashes.
+
+mod assemble;
+mod directory;
+mod head_view;
+mod ingest;
+mod rule_files;
+pub(crate) mod rules;
+mod stat_cache;
+mod walk;
+mod worktree_file;
+
+use std::sync::Arc;
+
+use ckpt_fs::Dir;
+use ckpt_pack::Kind;
+
+use crate::checkpoint::Checkpoint;
+use crate::layout::dir_identity;
+use crate::objects::Objects;
+use crate::state::{self, Encoded, Node, ObjectSink};
+use crate::store::Inner;
+use crate::{Error, Notice, ObjectId, Omitted, Operation, Result, WorkspaceFault};
+
+use rules::{RuleNotice, RuleOptions, Rules};
+use stat_cache::{CacheBasis, CacheBuilder, StatCache};
+use walk::{Counts, Walk};
+
+pub(crate) use head_view::HeadDir;
+pub(crate) use ingest::{Ingest, StoreIngest};
+pub(crate) use worktree_file::{FileRead, read_file, read_link};
+
+/// Name of the stat cache in `ckpt/`.
+pub(crate) const STAT_CACHE: &str = "stat-cache";
+/// A cache of ten million entries is smaller.
+const MAX_CACHE_BYTES: u64 = 4 << 30;
+/// Coarsest step of a clock that stamps files on the disk of the store itself.
+const GRAIN_NS: i64 = 20_000_000;
+/// The same where another file system, with a clock or a step of its own, holds the worktree.
+const FOREIGN_GRAIN_NS: i64 = 2_000_000_000;
+/// A save that changes nothing writes the cache only if it had to read this many files or bytes again.
+const REWRITE_FILES: u64 = 256;
+const REWRITE_BYTES: u64 = 16 << 20;
+
+/// The worktree as it was seen.
+pub(crate) struct Snapshot {
+    pub(crate) root: Node,
+    pub(crate) encoded: Encoded,
+    /// Sorted.
+    pub(crate) omitted: Vec<Omitted>,
+    pub(crate) notices: Vec<Notice>,
+    pub(crate) counts: Counts,
+    pub(crate) rules: Rules,
+    pub(crate) root_dir: Arc<Dir>,
+    root_mode: u16,
+    cache: Option<CacheBuilder>,
+}
+
+/// What a snapshot is taken against.
+pub(crate) struct Against<'a> {
+    pub(crate) tip: &'a Operation,
+    pub(crate) head: Option<&'a Checkpoint>,
+    /// The file system's time before the walk and the device that told it; `None` for readers, who hand on no trust.
+    pub(crate) clock: Option<(i64, u64)>,
+}
+
+/// Looks at the whole worktree.
+pub(crate) fn take(
+    store: &Inner,
+    against: &Against<'_>,
+    ingest: &dyn Ingest,
+    sink: &mut dyn ObjectSink,
+) -> Result<Snapshot> {
+    let path = store.worktree.path();
+    let root_dir = Arc::new(crate::session::open_worktree(path)?);
+    let stat = root_dir.stat_self().map_err(|source| Error::Io { action: "look at", path: path.to_owned(), source })?;
+    let mut notices = Vec::new();
+    let head_state = against.head.map(|head| head.state(&store.objects)).transpose()?;
+    let rules = discover_rules(store, against.head, &mut notices)?;
+    let (cache, must_look_up) = load_cache(store, against.tip, &mut notices)?;
+    let head_id = against.head.map_or(ObjectId::ZERO, |head| head.info.id.0);
+    let horizon_ns = against
+        .clock
+        .map_or(i64::MIN, |(now, device)| now - if device == stat.device { GRAIN_NS } else { FOREIGN_GRAIN_NS });
+    let walk = Walk {
+        root: Arc::clone(&root_dir),
+        root_path: path,
+        objects: &store.objects,
+        options: &store.options,
+        rule_options: rules.options(),
+        above: rules.above_root(),
+        cache: cache.as_ref(),
+        must_look_up,
+        cache_knows_head: cache.as_ref().is_some_and(|cache| cache.basis.head == head_id),
+        head: HeadDir::root(head_state),
+        ingest,
+        horizon_ns,
+        skip: store_inside(store),
+    };
+    let mut seen = walk.run()?;
+    drop(walk);
+    let failed = seen.omitted.iter().filter(|omitted| omitted.reason.is_failure()).count();
+    if seen.counts.files == 0 && failed > 0 {
+        return Err(Error::workspace(path, WorkspaceFault::Unreadable(failed)));
+    }
+    let root_mode = u16::try_from(stat.mode & 0o777).unwrap_or(0);
+    let root = assemble::state(&seen, cache.as_ref(), root_mode);
+    let mut ids: Vec<Option<Encoded>> = vec![None; seen.slots()];
+    let encoded = state::encode(&root, &store.objects, sink, &mut |slot, encoded| {
+        if let Some(place) = ids.get_mut(slot as usize) {
+            *place = Some(encoded);
+        }
+    })?;
+    let next = against.clock.and_then(|_| assemble::cache(&seen, cache.as_ref(), &ids));
+    notices.append(&mut seen.notices);
+    Ok(Snapshot {
+        root,
+        encoded,
+        omitted: seen.omitted,
+        notices,
+        counts: seen.counts,
+        rules,
+        root_dir,
+        root_mode,
+        cache: next,
+    })
+}
+
+impl Snapshot {
+    /// Whether this cost so much reading that the cache is worth writing although nothing changed.
+    pub(crate) fn read_much(&self) -> bool {
+        self.counts.read_files >= REWRITE_FILES || self.counts.read_bytes >= REWRITE_BYTES
+    }
+
+    /// The stat cache for the state that `operation` stands for; `None` when none can be made.
+    pub(crate) fn cache_bytes(&self, store: &Inner, operation: &Operation, written_ns: i64) -> Option<Vec<u8>> {
+        let packs = store.objects.packs().packs();
+        let basis = CacheBasis {
+            operation: operation.id.0,
+            operation_seq: operation.seq,
+            head: operation.head.map_or(ObjectId::ZERO, |head| head.0),
+            packs: packs.iter().map(|pack| (pack.name, pack.bytes)).collect(),
+            written_ns,
+            root_mode: self.root_mode,
+            boot: ckpt_fs::boot_id(),
+        };
+        self.cache.as_ref()?.encode(&basis)
+    }
+}
+
+/// The rules from outside the tree. Where one of their files cannot be read, those of head hold.
+fn discover_rules(store: &Inner, head: Option<&Checkpoint>, notices: &mut Vec<Notice>) -> Result<Rules> {
+    let (mut rules, found) = Rules::discover(store.worktree.path(), &store.options.rules);
+    let mut is_known = true;
+    for notice in found {
+        notices.push(match notice {
+            RuleNotice::AboveIgnoresWorktree { source } => Notice::RulesFromAboveNotUsed(source),
+            RuleNotice::BadGlob { glob } => Notice::BadExclude(glob),
+            RuleNotice::Unreadable { path, .. } => {
+                is_known = false;
+                Notice::RulesUnreadable(path)
+            }
+            RuleNotice::TooLarge { path } => Notice::RulesUnreadable(path),
+        });
+    }
+    if !is_known
+        && let Some(head) = head
+        && let Some(last) = head_rules(&store.objects, head)?
+    {
+        rules = last;
+    }
+    Ok(rules)
+}
+
+/// The rules from outside that a checkpoint was made by; `None` when they cannot be read.
+pub(crate) fn head_rules(objects: &Objects, checkpoint: &Checkpoint) -> Result<Option<Rules>> {
+    let (_, rules) = state::read_facts_commit(objects, checkpoint.facts_commit)?;
+    let Some(id) = rules else { return Ok(None) };
+    Ok(Rules::decode(&objects.read_kind(id, Kind::Blob)?).ok())
+}
+
+/// The stat cache, and whether what it says has to be looked up first.
+fn load_cache(store: &Inner, tip: &Operation, notices: &mut Vec<Notice>) -> Result<(Option<StatCache>, bool)> {
+    let bytes = match store.own.read_file(STAT_CACHE.as_bytes(), MAX_CACHE_BYTES) {
+        Ok(Some(bytes)) => bytes,
+        Ok(None) => return Ok((None, false)),
+        // Anything that keeps us from reading it is as good as losing it.
+        Err(_) => {
+            notices.push(Notice::CacheRebuilt);
+            return Ok((None, false));
+        }
+    };
+    let Some(cache) = StatCache::decode(bytes, ckpt_fs::boot_id().as_deref()) else {
+        notices.push(Notice::CacheRebuilt);
+        return Ok((None, false));
+    };
+    let must_look_up = !(is_on_timeline(store, tip, &cache.basis)? && packs_are_there(store, &cache.basis)?);
+    Ok((Some(cache), must_look_up))
+}
+
+fn is_on_timeline(store: &Inner, tip: &Operation, basis: &CacheBasis) -> Result<bool> {
+    if tip.id.0 == basis.operation {
+        return Ok(true);
+    }
+    let operation = tip.at_seq(&store.objects, basis.operation_seq)?;
+    Ok(operation.is_some_and(|operation| operation.id.0 == basis.operation))
+}
+
+/// Whether every pack that the cache rests on is there, as large as it was, or was merged into another one by us.
+fn packs_are_there(store: &Inner, basis: &CacheBasis) -> Result<bool> {
+    let packs = store.objects.packs().packs();
+    let is_there =
+        |(name, bytes): &(ObjectId, u64)| packs.iter().any(|pack| pack.name == *name && pack.bytes == *bytes);
+    let missing: Vec<_> = basis.packs.iter().filter(|pack| !is_there(pack)).collect();
+    if missing.is_empty() {
+        return Ok(true);
+    }
+    let path = store.path.join("objects");
+    let merged = store
+        .dir
+        .open_beneath(b"objects/pack")
+        .map_err(|source| Error::Io { action: "open", path: path.join("pack"), source })
+        .and_then(|dir| ckpt_pack::keep_merged(&dir).map_err(|err| crate::objects::pack_error(&path, err)))?;
+    Ok(missing.iter().all(|(name, _)| merged.binary_search(name).is_ok()))
+}
+
+/// The checkpoint directory, where it lies inside the worktree.
+fn store_inside(store: &Inner) -> Option<(u64, u64)> {
+    let dir = &store.layout.checkpoint_dir;
+    dir.starts_with(store.worktree.path()).then(|| dir_identity(dir)).flatten()
+}

@@ -1,0 +1,137 @@
+//! The rule files of a directory, as the walk finds them, and the tag of a cache directory.
+
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::sync::Arc;
+
+use ckpt_fs::{Dir, Entries, FileKind};
+use ckpt_pack::Kind;
+
+use super::directory::{Place, is_unchanged};
+use super::rules::{DirRules, RuleContent, RuleFile, RuleFiles, read_repo_exclude};
+use super::stat_cache::CacheEntry;
+use crate::state::{HashOnly, ObjectSink};
+use crate::{Notice, ObjectId, Result};
+
+/// A rule file that is larger is not read as one.
+const MAX_BYTES: u64 = 16 << 20;
+/// First bytes of a valid `CACHEDIR.TAG` (bford.info/cachedir).
+const CACHE_TAG: &[u8] = b"Signature: 8a477f597d28d172789f06886806bc55";
+
+pub(super) fn is_rule_file(name: &[u8]) -> bool {
+    matches!(name, b".gitignore" | b".ckptignore")
+}
+
+/// Whether the directory says of itself that it is a cache.
+pub(super) fn is_cache_dir(dir: &Dir, names: &Entries) -> bool {
+    use std::io::Read;
+
+    if !names.iter().any(|entry| entry.name == b"CACHEDIR.TAG") {
+        return false;
+    }
+    let mut start = [0; CACHE_TAG.len()];
+    let is_file = dir.stat(b"CACHEDIR.TAG").is_ok_and(|stat| stat.kind == FileKind::File);
+    is_file
+        && dir.open_file(b"CACHEDIR.TAG").and_then(|mut file| file.read_exact(&mut start)).is_ok()
+        && start == *CACHE_TAG
+}
+
+/// The rules inside the directory.
+pub(super) fn enter(place: &Place<'_>, names: &Entries, notices: &mut Vec<Notice>) -> Result<Arc<DirRules>> {
+    let mut files = RuleFiles::default();
+    let mut has_git = false;
+    for entry in names.iter() {
+        match entry.name {
+            b".gitignore" => files.gitignore = rule_file(place, entry.name, notices)?,
+            b".ckptignore" => files.ckptignore = rule_file(place, entry.name, notices)?,
+            b".git" => has_git = true,
+            _ => {}
+        }
+    }
+    // The root's own repository is among the rules from outside.
+    if has_git && !place.job.path.is_empty() {
+        files.repo_exclude = repo_exclude(place, notices)?;
+    }
+    Ok(place.job.rules.enter(crate::path::split(&place.job.path).1, files))
+}
+
+fn repo_exclude(place: &Place<'_>, notices: &mut Vec<Notice>) -> Result<Option<RuleFile>> {
+    let path = place.shared.walk.root_path.join(OsStr::from_bytes(&place.job.path));
+    match read_repo_exclude(&path) {
+        Ok(None) => Ok(None),
+        Ok(Some(bytes)) => {
+            let id = HashOnly.put(Kind::Blob, &bytes)?;
+            Ok(Some(RuleFile { id, content: RuleContent::Bytes(bytes) }))
+        }
+        Err(_) => {
+            notices.push(Notice::RulesUnreadable(path.join(".git/info/exclude")));
+            Ok(None)
+        }
+    }
+}
+
+fn rule_file(place: &Place<'_>, name: &[u8], notices: &mut Vec<Notice>) -> Result<Option<RuleFile>> {
+    let known = known(place, name);
+    match place.dir.stat(name) {
+        Ok(stat) if stat.kind != FileKind::File => return Ok(None),
+        Ok(stat) => {
+            if let Some(known) = known.filter(|known| is_unchanged(known, &stat)) {
+                let (root, path) = (Arc::clone(&place.shared.walk.root), place.job.path.clone());
+                let name = name.to_vec();
+                let load = move || {
+                    let read = root.open_beneath(&path).and_then(|dir| dir.read_file(&name, MAX_BYTES));
+                    read.ok().flatten().unwrap_or_default()
+                };
+                return Ok(Some(RuleFile { id: known.id, content: RuleContent::Load(Box::new(load)) }));
+            }
+            if let Ok(Some(bytes)) = place.dir.read_file(name, MAX_BYTES) {
+                let id = HashOnly.put(Kind::Blob, &bytes)?;
+                return Ok(Some(RuleFile { id, content: RuleContent::Bytes(bytes) }));
+            }
+        }
+        Err(err) if err.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+        Err(_) => {}
+    }
+    notices.push(Notice::RulesUnreadable(
+        place.shared.walk.root_path.join(OsStr::from_bytes(&crate::path::join(&place.job.path, name))),
+    ));
+    last_known(place, name, known)
+}
+
+/// The rules that were in a file that cannot be read now: as head has it, else as the cache names it.
+fn last_known(place: &Place<'_>, name: &[u8], known: Option<CacheEntry>) -> Result<Option<RuleFile>> {
+    let objects = place.shared.walk.objects;
+    let in_head = place.job.head.entry(objects, name)?.map(|entry| entry.id);
+    for id in in_head.into_iter().chain(known.map(|known| known.id)) {
+        if let Ok(bytes) = objects.read_kind(id, Kind::Blob) {
+            return Ok(Some(RuleFile { id, content: RuleContent::Bytes(bytes) }));
+        }
+    }
+    Ok(None)
+}
+
+/// The cache's entry `name` of this directory.
+fn known(place: &Place<'_>, name: &[u8]) -> Option<CacheEntry> {
+    let (cached, cache) = (place.cached?, place.shared.walk.cache?);
+    let (mut low, mut high) = (cached.first, cached.first + cached.count);
+    while low < high {
+        let middle = low + (high - low) / 2;
+        let (found, entry) = cache.entry(middle)?;
+        match found.cmp(name) {
+            std::cmp::Ordering::Less => low = middle + 1,
+            std::cmp::Ordering::Equal => return Some(entry),
+            std::cmp::Ordering::Greater => high = middle,
+        }
+    }
+    None
+}
+
+/// Id of the content of a rule file that is not captured itself.
+pub(super) fn id_of(place: &Place<'_>, name: &[u8], known: Option<CacheEntry>) -> Option<ObjectId> {
+    let stat = place.dir.stat(name).ok()?;
+    if let Some(known) = known.filter(|known| is_unchanged(known, &stat)) {
+        return Some(known.id);
+    }
+    let bytes = place.dir.read_file(name, MAX_BYTES).ok()??;
+    HashOnly.put(Kind::Blob, &bytes).ok()
+}

@@ -1,0 +1,86 @@
+//! Reading one file or link of the worktree so that what was hashed is what a stat describes.
+
+use std::io::Read;
+
+use ckpt_fs::{Dir, FileKind, Stat};
+
+use super::ingest::Ingest;
+use crate::{ObjectId, Result};
+
+/// Larger files are streamed.
+const IN_MEMORY_BYTES: u64 = 8 << 20;
+/// How often a file that changes meanwhile is read.
+const TRIES: usize = 3;
+
+/// A file that was read.
+pub(crate) struct ReadFile {
+    pub(crate) id: ObjectId,
+    /// Stat data that belong to what was read.
+    pub(crate) stat: Stat,
+    /// Whether it kept changing.
+    pub(crate) is_stable: bool,
+}
+
+/// What became of a file that the walk saw.
+pub(crate) enum FileRead {
+    Read(ReadFile),
+    /// It is gone by now.
+    Vanished,
+    /// It cannot be read, or is no regular file any more.
+    Unreadable,
+}
+
+/// Reads the regular file `name` and gives its content to `ingest`. Errors are those of the store; those of the file
+/// are in the answer.
+pub(crate) fn read_file(dir: &Dir, name: &[u8], ingest: &dyn Ingest, buffer: &mut Vec<u8>) -> Result<FileRead> {
+    let mut last = None;
+    for _ in 0..TRIES {
+        let mut file = match dir.open_file(name) {
+            Ok(file) => file,
+            Err(err) if err.kind() == std::io::ErrorKind::NotFound => return Ok(FileRead::Vanished),
+            Err(_) => return Ok(FileRead::Unreadable),
+        };
+        let Ok(before) = Dir::stat_file(&file) else { return Ok(FileRead::Unreadable) };
+        if before.kind != FileKind::File {
+            return Ok(FileRead::Unreadable);
+        }
+        let id = if before.size > IN_MEMORY_BYTES {
+            match ingest.stream(&mut file, before.size) {
+                Ok(Some(id)) => id,
+                Ok(None) => continue,
+                // The disk that holds the file refused, not the one that holds the store.
+                Err(crate::Error::Io { action: "read", .. }) => return Ok(FileRead::Unreadable),
+                Err(err) => return Err(err),
+            }
+        } else {
+            buffer.clear();
+            // One byte more than expected, so that the end is seen without another look.
+            buffer.reserve(usize::try_from(before.size).unwrap_or(0) + 1);
+            if (&mut file).take(IN_MEMORY_BYTES + 1).read_to_end(buffer).is_err() {
+                return Ok(FileRead::Unreadable);
+            }
+            if buffer.len() as u64 > IN_MEMORY_BYTES {
+                continue;
+            }
+            ingest.blob(buffer)?
+        };
+        let Ok(after) = Dir::stat_file(&file) else { return Ok(FileRead::Unreadable) };
+        let is_stable = (before.size, before.mtime_ns, before.ctime_ns) == (after.size, after.mtime_ns, after.ctime_ns)
+            && (before.size > IN_MEMORY_BYTES || before.size == buffer.len() as u64);
+        let read = ReadFile { id, stat: after, is_stable };
+        if is_stable {
+            return Ok(FileRead::Read(read));
+        }
+        last = Some(read);
+    }
+    Ok(last.map_or(FileRead::Unreadable, FileRead::Read))
+}
+
+/// Reads the target of the link `name` and gives it to `ingest`.
+pub(crate) fn read_link(dir: &Dir, name: &[u8], stat: Stat, ingest: &dyn Ingest) -> Result<FileRead> {
+    match dir.read_link(name) {
+        Ok(target) => Ok(FileRead::Read(ReadFile { id: ingest.blob(&target)?, stat, is_stable: true })),
+        Err(err) if err.kind() == std::io::ErrorKind::NotFound => Ok(FileRead::Vanished),
+        Err(_) => Ok(FileRead::Unreadable),
+    }
+}

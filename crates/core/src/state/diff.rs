@@ -1,0 +1,99 @@
+//! Where two states differ.
+
+use std::sync::Arc;
+
+use super::{EntryInfo, EntryKind, Listing, MAX_DEPTH, Node};
+use crate::objects::Objects;
+use crate::path::join;
+use crate::{Error, ObjectFault, ObjectId, Result};
+
+/// A path at which two states differ. A directory stands for itself (its presence and its mode), what is below it is
+/// told path by path.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Change {
+    pub(crate) path: Vec<u8>,
+    pub(crate) old: Option<EntryInfo>,
+    pub(crate) new: Option<EntryInfo>,
+}
+
+struct Frame {
+    path: Vec<u8>,
+    old: Option<Arc<Listing>>,
+    new: Option<Arc<Listing>>,
+    at_old: usize,
+    at_new: usize,
+}
+
+/// Whether two directories are the same without looking into them.
+pub(crate) fn same(a: &Node, b: &Node) -> bool {
+    match (a, b) {
+        (Node::Stored(a), Node::Stored(b)) => a == b,
+        (Node::Loaded(a), Node::Loaded(b)) => Arc::ptr_eq(a, b),
+        _ => false,
+    }
+}
+
+/// Tells `visit` every path at which `old` and `new` differ: by directory, parents before children, names in byte
+/// order. A side that is `None` has nothing.
+pub(crate) fn diff(
+    objects: &Objects,
+    old: Option<&Node>,
+    new: Option<&Node>,
+    visit: &mut dyn FnMut(Change) -> Result<()>,
+) -> Result<()> {
+    let mut frames = Vec::new();
+    frames.extend(open(objects, Vec::new(), old, new)?);
+    while let Some(frame) = frames.last_mut() {
+        let before = frame.old.as_ref().and_then(|listing| listing.entries.get(frame.at_old));
+        let after = frame.new.as_ref().and_then(|listing| listing.entries.get(frame.at_new));
+        let (before, after) = match (before, after) {
+            (None, None) => {
+                frames.pop();
+                continue;
+            }
+            (Some(before), Some(after)) => match before.name.cmp(&after.name) {
+                std::cmp::Ordering::Less => (Some(before), None),
+                std::cmp::Ordering::Greater => (None, Some(after)),
+                std::cmp::Ordering::Equal => (Some(before), Some(after)),
+            },
+            sides => sides,
+        };
+        let name = before.or(after).map(|entry| entry.name.as_slice()).unwrap_or_default();
+        let path = join(&frame.path, name);
+        let sides = (before.map(super::Entry::info), after.map(super::Entry::info));
+        let dirs = (before.and_then(|entry| entry.dir.clone()), after.and_then(|entry| entry.dir.clone()));
+        frame.at_old += usize::from(before.is_some());
+        frame.at_new += usize::from(after.is_some());
+        if sides.0 != sides.1 {
+            visit(Change { path: path.clone(), old: sides.0, new: sides.1 })?;
+        }
+        if dirs.0.is_some() || dirs.1.is_some() {
+            if frames.len() > MAX_DEPTH {
+                return Err(Error::object(
+                    ObjectId::ZERO,
+                    ObjectFault::Unsafe(format!("it has more than {MAX_DEPTH} levels")),
+                ));
+            }
+            frames.extend(open(objects, path, dirs.0.as_ref(), dirs.1.as_ref())?);
+        }
+    }
+    Ok(())
+}
+
+/// The frame of one directory; none where both sides are the same.
+fn open(objects: &Objects, path: Vec<u8>, old: Option<&Node>, new: Option<&Node>) -> Result<Option<Frame>> {
+    if let (Some(old), Some(new)) = (old, new)
+        && same(old, new)
+    {
+        return Ok(None);
+    }
+    let load = |node: Option<&Node>| node.map(|node| node.load(objects)).transpose();
+    Ok(Some(Frame { path, old: load(old)?, new: load(new)?, at_old: 0, at_new: 0 }))
+}
+
+impl EntryInfo {
+    /// Whether it is a directory.
+    pub(crate) fn is_dir(&self) -> bool {
+        self.kind == EntryKind::Dir
+    }
+}

@@ -1,0 +1,462 @@
+//! The store of one worktree: finding, making and opening it. What it does has a file a verb.
+
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+
+use ckpt_fs::Dir;
+use ckpt_pack::{KEEP_TEXT, Kind, PackWriter};
+
+use crate::error::Context;
+use crate::layout::{FORMAT, LOCKS, Layout, OWN, RecordFault, TMP, WORKTREE, WorktreeRecord, dir_identity};
+use crate::objects::{Objects, pack_error};
+use crate::state::{Encoded, HashOnly, ObjectSink};
+use crate::timeline::NewOperation;
+use crate::{
+    Error, Notice, ObjectId, OperationKind, Result, StoreFault, StoreId, StoreOptions, WorkspaceFault, Worktree, refs,
+    registry,
+};
+
+/// A shadow repository bound to one directory. Cheap to clone; clones share everything. `Send + Sync`: threads wait for
+/// each other where processes would.
+#[derive(Clone)]
+pub struct CheckpointStore(pub(crate) Arc<Inner>);
+
+pub(crate) struct Inner {
+    pub(crate) worktree: Worktree,
+    pub(crate) layout: Layout,
+    pub(crate) path: PathBuf,
+    pub(crate) options: StoreOptions,
+    pub(crate) dir: Dir,
+    pub(crate) own: Dir,
+    pub(crate) id: StoreId,
+    pub(crate) objects: Objects,
+    /// Threads of this process wait here before they wait for other processes: advisory locks know processes only.
+    pub(crate) threads: Mutex<()>,
+    created: bool,
+    notices: Vec<Notice>,
+}
+
+impl std::fmt::Debug for CheckpointStore {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("CheckpointStore").field("worktree", &self.0.worktree).field("path", &self.0.path).finish()
+    }
+}
+
+impl CheckpointStore {
+    /// Opens the store of `worktree` under `checkpoint_dir`, or makes it. The worktree may be spelled in any way; its
+    /// real path decides. A store is made whole or not at all.
+    ///
+    /// # Errors
+    /// [`Error::Workspace`] when the directory is missing or must not be a workspace, [`Error::Store`] when what stands
+    /// at the store's place cannot be used, [`Error::Locked`], [`Error::Io`].
+    pub fn open_or_create(checkpoint_dir: &Path, worktree: &Path, options: StoreOptions) -> Result<Self> {
+        let worktree = Worktree::locate(worktree)?;
+        if let Some(store) = Self::open_located(checkpoint_dir, &worktree, &options)? {
+            return Ok(store);
+        }
+        check_worktree(&worktree)?;
+        let checkpoint_dir = crate::path::real_path(checkpoint_dir)?;
+        check_place(&checkpoint_dir, &worktree, &options)?;
+        let layout = Layout::new(&checkpoint_dir, &worktree);
+        let moved_from = registry::moved_from(&checkpoint_dir, &worktree);
+        let created = create(&layout, &worktree, &options)?;
+        let mut inner = open_store(layout, worktree, options)?;
+        inner.created = created;
+        inner.notices.extend(moved_from.filter(|_| created).map(Notice::MovedFrom));
+        Ok(Self(Arc::new(inner)))
+    }
+
+    /// Opens the store of `worktree` under `checkpoint_dir`; `None` where there is none. Writes nothing. The worktree
+    /// itself may be missing.
+    ///
+    /// # Errors
+    /// As for [`CheckpointStore::open_or_create`].
+    pub fn open(checkpoint_dir: &Path, worktree: &Path, options: StoreOptions) -> Result<Option<Self>> {
+        Self::open_located(checkpoint_dir, &Worktree::locate(worktree)?, &options)
+    }
+
+    fn open_located(checkpoint_dir: &Path, worktree: &Worktree, options: &StoreOptions) -> Result<Option<Self>> {
+        let checkpoint_dir = crate::path::real_path(checkpoint_dir)?;
+        let layout = Layout::new(&checkpoint_dir, worktree);
+        match std::fs::symlink_metadata(layout.store_path()) {
+            Ok(_) => {}
+            Err(err) if matches!(err.kind(), std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory) => {
+                return Ok(None);
+            }
+            Err(err) => return Err(err).context("look at", layout.store_path()),
+        }
+        check_place_of_open(&checkpoint_dir, worktree)?;
+        Ok(Some(Self(Arc::new(open_store(layout, worktree.clone(), options.clone())?))))
+    }
+
+    /// The directory that is protected.
+    pub fn worktree(&self) -> &Worktree {
+        &self.0.worktree
+    }
+
+    /// The bare repository, absolute. Stock git reads it: `git --git-dir=<path> log -p --first-parent`.
+    pub fn path(&self) -> &Path {
+        &self.0.path
+    }
+
+    /// Identity of the store.
+    pub fn id(&self) -> StoreId {
+        self.0.id
+    }
+
+    /// Options that the store was opened with.
+    pub fn options(&self) -> &StoreOptions {
+        &self.0.options
+    }
+
+    /// Whether this handle made the store.
+    pub fn was_created(&self) -> bool {
+        self.0.created
+    }
+
+    /// What opening found worth saying.
+    pub fn notices(&self) -> &[Notice] {
+        &self.0.notices
+    }
+}
+
+impl Inner {
+    /// The tip of the timeline.
+    pub(crate) fn tip(&self) -> Result<crate::Operation> {
+        let id =
+            refs::read(&self.dir, &self.path)?.ok_or_else(|| Error::broken(&self.path, "its timeline is missing"))?;
+        crate::Operation::read(&self.objects, crate::OperationId(id))
+    }
+
+    pub(crate) fn interrupted(&self) -> Result<()> {
+        if self.options.observer.interrupted() { Err(Error::Interrupted) } else { Ok(()) }
+    }
+}
+
+/// The directory must be one.
+fn check_worktree(worktree: &Worktree) -> Result<()> {
+    match std::fs::metadata(worktree.path()) {
+        Ok(meta) if meta.is_dir() => Ok(()),
+        Ok(_) => Err(Error::workspace(worktree.path(), WorkspaceFault::NotADirectory)),
+        Err(err) if err.kind() == std::io::ErrorKind::NotFound => {
+            Err(Error::workspace(worktree.path(), WorkspaceFault::Missing))
+        }
+        Err(err) => Err(err).context("look at", worktree.path()),
+    }
+}
+
+/// Whether a new store may be made for the worktree.
+fn check_place(checkpoint_dir: &Path, worktree: &Worktree, options: &StoreOptions) -> Result<()> {
+    let fault = |reason| Err(Error::workspace(worktree.path(), reason));
+    if worktree.path().starts_with(checkpoint_dir) {
+        return fault(WorkspaceFault::Nested(checkpoint_dir.to_owned()));
+    }
+    if !options.force_worktree {
+        // The same directory under another spelling is the same inode.
+        let identity = dir_identity(worktree.path());
+        let is_refused =
+            |refused: &PathBuf| refused == worktree.path() || (identity.is_some() && dir_identity(refused) == identity);
+        if worktree.path().parent().is_none() || options.refused_worktrees.iter().any(is_refused) {
+            return fault(WorkspaceFault::Refused);
+        }
+        if checkpoint_dir.starts_with(worktree.path()) {
+            return fault(WorkspaceFault::Nested(checkpoint_dir.to_owned()));
+        }
+    }
+    check_network(worktree.path(), options)
+}
+
+/// A store inside of which the worktree lies is never used, however it came to be.
+fn check_place_of_open(checkpoint_dir: &Path, worktree: &Worktree) -> Result<()> {
+    if worktree.path().starts_with(checkpoint_dir) {
+        return Err(Error::workspace(worktree.path(), WorkspaceFault::Nested(checkpoint_dir.to_owned())));
+    }
+    Ok(())
+}
+
+fn check_network(path: &Path, options: &StoreOptions) -> Result<()> {
+    if options.allow_network_fs {
+        return Ok(());
+    }
+    match Dir::open(path).and_then(|dir| ckpt_fs::is_network_fs(&dir)) {
+        Ok(true) => Err(Error::workspace(path, WorkspaceFault::NetworkFs)),
+        _ => Ok(()),
+    }
+}
+
+/// Refuses a directory that another user made, or may change by one of the bits in `others`: what stands in it decides
+/// what we read.
+pub(crate) fn check_owner(dir: &Dir, path: &Path, others: u32) -> Result<()> {
+    let stat = dir.stat_self().context("look at", path)?;
+    if stat.uid != ckpt_fs::user_id() {
+        let text = format!("it belongs to the user {}, not to {}", stat.uid, ckpt_fs::user_id());
+        return Err(Error::store(path, StoreFault::Unsafe(text)));
+    }
+    if stat.mode & others != 0 {
+        let text = format!("others may write to it (mode {:03o})", stat.mode & 0o777);
+        return Err(Error::store(path, StoreFault::Unsafe(text)));
+    }
+    Ok(())
+}
+
+/// Opens the store at its place and checks that it is ours.
+fn open_store(layout: Layout, worktree: Worktree, options: StoreOptions) -> Result<Inner> {
+    let path = layout.store_path();
+    let dir = Dir::open(&layout.checkpoint_dir)
+        .and_then(|dir| dir.open_dir(layout.store_name.as_bytes()))
+        .context("open the store", &path)?;
+    check_owner(&dir, &path, 0o022)?;
+    let record = match WorktreeRecord::read(&dir).context("read", path.join(OWN).join(WORKTREE))? {
+        Ok(record) => record,
+        Err(RecordFault::Newer(version)) => return Err(Error::store(&path, StoreFault::Newer(version))),
+        Err(RecordFault::Missing | RecordFault::Damaged) => rebuild_record(&dir, &path, &worktree)?,
+    };
+    if record.path != worktree.path() {
+        return Err(Error::store(&path, StoreFault::OtherWorktree(record.path)));
+    }
+    if let Some(version) = config_format(&dir, &path)?
+        && version != FORMAT.to_string()
+    {
+        return Err(Error::store(&path, StoreFault::Newer(version)));
+    }
+    let objects = Objects::open(&dir, &path)?;
+    let own = open_own(&dir, &path)?;
+    let mut notices = Vec::new();
+    if let (Some(known), Some(now)) = (record.inode, dir_identity(worktree.path()))
+        && known.1 != now.1
+    {
+        notices.push(Notice::WorktreeReplaced);
+    }
+    Ok(Inner {
+        worktree,
+        layout,
+        path,
+        options,
+        dir,
+        own,
+        id: record.id,
+        objects,
+        threads: Mutex::new(()),
+        created: false,
+        notices,
+    })
+}
+
+/// The directory of our own files; made again where it was lost.
+fn open_own(dir: &Dir, path: &Path) -> Result<Dir> {
+    match dir.open_dir(OWN.as_bytes()) {
+        Ok(own) => Ok(own),
+        Err(err) if err.kind() == std::io::ErrorKind::NotFound => {
+            dir.create_dir(OWN.as_bytes(), 0o700).context("create", path.join(OWN))?;
+            dir.open_dir(OWN.as_bytes()).context("open", path.join(OWN))
+        }
+        Err(err) => Err(err).context("open", path.join(OWN)),
+    }
+}
+
+/// A record that was lost or damaged, from what else says whose store this is: the format marker in its configuration
+/// and the store's id in the newest operation. The next save writes it down.
+fn rebuild_record(dir: &Dir, path: &Path, worktree: &Worktree) -> Result<WorktreeRecord> {
+    if config_format(dir, path)?.is_none() {
+        return Err(Error::store(path, StoreFault::NotOurs));
+    }
+    let objects = Objects::open(dir, path)?;
+    let tip = refs::read(dir, path)?.ok_or_else(|| Error::broken(path, "its timeline is missing"))?;
+    let tip = crate::Operation::read(&objects, crate::OperationId(tip))?;
+    Ok(WorktreeRecord { inode: None, parent: None, ..WorktreeRecord::of(tip.store, worktree, false) })
+}
+
+/// The format that the configuration names; `None` when it is not ours or not readable.
+pub(crate) fn config_format(dir: &Dir, path: &Path) -> Result<Option<String>> {
+    let Some(bytes) = dir.read_file(b"config", 1 << 20).context("read", path.join("config"))? else { return Ok(None) };
+    let text = String::from_utf8_lossy(&bytes);
+    let mut is_ours = false;
+    for line in text.lines().map(str::trim) {
+        if line.starts_with('[') {
+            is_ours = line.eq_ignore_ascii_case("[ckpt]");
+        } else if let Some((name, value)) = line.split_once('=')
+            && is_ours
+            && name.trim().eq_ignore_ascii_case("formatVersion")
+        {
+            return Ok(Some(value.trim().to_owned()));
+        }
+    }
+    Ok(None)
+}
+
+/// Configuration of every store: nothing that stock git does on its own may remove an object, and what users' files
+/// hold is no fault of the store.
+pub(crate) fn config_text() -> String {
+    let ignored = [
+        "gitmodulesName",
+        "gitmodulesUrl",
+        "gitmodulesPath",
+        "gitmodulesUpdate",
+        "gitmodulesParse",
+        "gitmodulesBlob",
+        "gitmodulesLarge",
+        "gitmodulesMissing",
+        "gitmodulesSymlink",
+        "gitattributesLineLength",
+        "gitattributesLarge",
+        "gitattributesBlob",
+        "gitattributesMissing",
+    ];
+    let mut text = "[core]\n\trepositoryFormatVersion = 0\n\tbare = true\n\tfileMode = true\n\tautocrlf = false\n\
+        \tlogAllRefUpdates = false\n\tfsync = all\n[gc]\n\tauto = 0\n\tpackRefs = false\n\tpruneExpire = never\n\
+        \treflogExpire = never\n[maintenance]\n\tauto = false\n[fsck]\n"
+        .to_owned();
+    for id in ignored {
+        text += &format!("\t{id} = ignore\n");
+    }
+    text += &format!("[ckpt]\n\tformatVersion = {FORMAT}\n");
+    text
+}
+
+/// Makes the store under a temporary name and renames it into place. `Ok(false)`: another process was first.
+fn create(layout: &Layout, worktree: &Worktree, options: &StoreOptions) -> Result<bool> {
+    create_private_dirs(&layout.checkpoint_dir)?;
+    check_network(&layout.checkpoint_dir, options)?;
+    let root = Dir::open(&layout.checkpoint_dir).context("open", &layout.checkpoint_dir)?;
+    check_owner(&root, &layout.checkpoint_dir, 0o002)?;
+    let _lock = crate::session::lock(layout, worktree, options)?;
+    if root.try_stat(layout.store_name.as_bytes()).context("look at", layout.store_path())?.is_some() {
+        return Ok(false);
+    }
+    let prefix = format!("{TMP}{}-", layout.key);
+    registry::sweep(&root, prefix.as_bytes()).context("sweep", &layout.checkpoint_dir)?;
+    let tmp = format!("{prefix}{}", ckpt_fs::token().context("name", "a temporary directory")?);
+    let made = fill(&root, &tmp, layout, worktree, options).and_then(|()| {
+        root.rename_noreplace(tmp.as_bytes(), &root, layout.store_name.as_bytes())
+            .context("create", layout.store_path())?;
+        root.sync(options.durability).context("sync", &layout.checkpoint_dir)
+    });
+    if made.is_err() {
+        // Best effort: the next try sweeps what stays.
+        let _ = root.remove_tree(tmp.as_bytes());
+    }
+    made.map(|()| true)
+}
+
+/// Makes a directory and its missing parents, each with mode 0700.
+fn create_private_dirs(path: &Path) -> Result<()> {
+    let mut missing = Vec::new();
+    let mut existing = path;
+    while std::fs::symlink_metadata(existing).is_err() {
+        let (Some(parent), Some(name)) = (existing.parent(), existing.file_name()) else { break };
+        missing.push(name);
+        existing = parent;
+    }
+    let mut dir = Dir::open(existing).context("open", existing)?;
+    let mut at = existing.to_owned();
+    for name in missing.iter().rev() {
+        at.push(name);
+        match dir.create_dir(name.as_bytes(), 0o700) {
+            Ok(()) => {}
+            Err(err) if err.kind() == std::io::ErrorKind::AlreadyExists => {}
+            Err(err) => return Err(err).context("create", &at),
+        }
+        dir = dir.open_dir(name.as_bytes()).context("open", &at)?;
+    }
+    Ok(())
+}
+
+/// Everything that is in a new store.
+fn fill(root: &Dir, tmp: &str, layout: &Layout, worktree: &Worktree, options: &StoreOptions) -> Result<()> {
+    let path = layout.checkpoint_dir.join(tmp);
+    let durability = options.durability;
+    let id = match options.store_id {
+        Some(id) => id,
+        None => StoreId::random().context("name", &path)?,
+    };
+    let mkdir = |parent: &Dir, name: &str| -> Result<Dir> {
+        parent.create_dir(name.as_bytes(), 0o700).context("create", path.join(name))?;
+        parent.open_dir(name.as_bytes()).context("open", path.join(name))
+    };
+    let write = |dir: &Dir, name: &str, bytes: &[u8]| {
+        dir.write_atomic(format!("{TMP}{name}").as_bytes(), name.as_bytes(), bytes, durability)
+            .context("write", path.join(name))
+    };
+    let store = mkdir(root, tmp)?;
+    let objects = mkdir(&store, "objects")?;
+    mkdir(&objects, "info")?;
+    let packs = mkdir(&objects, "pack")?;
+    let refs = mkdir(&store, "refs")?;
+    let heads = mkdir(&refs, "heads")?;
+    mkdir(&refs, "tags")?;
+    let own = mkdir(&store, OWN)?;
+    write(&store, "config", config_text().as_bytes())?;
+    write(&own, WORKTREE, &WorktreeRecord::of(id, worktree, options.force_worktree).encode())?;
+    let tip = write_create_operation(&store, &own, &packs, &path, id, options)?;
+    write(&heads, "timeline", format!("{tip}\n").as_bytes())?;
+    // HEAD comes last: until it is there, stock git sees no repository.
+    write(&store, "HEAD", format!("ref: {}\n", refs::TIMELINE).as_bytes())?;
+    for dir in [&refs, &objects, &store] {
+        dir.sync(durability).context("sync", &path)?;
+    }
+    Ok(())
+}
+
+/// The first operation, with the empty tree that it stands for.
+fn write_create_operation(
+    store: &Dir,
+    own: &Dir,
+    packs: &Dir,
+    path: &Path,
+    id: StoreId,
+    options: &StoreOptions,
+) -> Result<ObjectId> {
+    let fail = |err| pack_error(&path.join("objects"), err);
+    let token = ckpt_fs::token().context("name", path)?;
+    let mut writer = PackWriter::create(own, &token, 0).map_err(fail)?;
+    let objects = Objects::open(store, path)?;
+    let operation = NewOperation {
+        kind: OperationKind::Create,
+        parent: None,
+        time_ns: options.clock.now_ns(),
+        store: id,
+        tree: ObjectId::EMPTY_TREE,
+        checkpoint: None,
+        facts_commit: None,
+        head: None,
+        safety: None,
+        paths: &[],
+        target: None,
+        undo_next: None,
+        redo_next: None,
+        subject: b"",
+    };
+    let commit = operation.commit(&objects)?.encode();
+    let mut encoder = ckpt_pack::Encoder::new();
+    let mut tip = ObjectId::ZERO;
+    for (kind, content) in [(Kind::Tree, b"".as_slice()), (Kind::Commit, &commit)] {
+        tip = HashOnly.put(kind, content)?;
+        writer.add(&encoder.encode(tip, kind, content)).map_err(fail)?;
+    }
+    writer.finish(KEEP_TEXT, options.durability).map_err(fail)?.publish(packs, options.durability).map_err(fail)?;
+    Ok(tip)
+}
+
+impl Encoded {
+    /// Whether both states are the same: trees, modes and what was omitted.
+    pub(crate) fn is_same(&self, tree: ObjectId, facts: Option<ObjectId>) -> bool {
+        self.tree == tree && self.facts == facts
+    }
+}
+
+/// The directory of the locks; made where it is missing.
+pub(crate) fn locks_dir(layout: &Layout) -> Result<Dir> {
+    let root = Dir::open(&layout.checkpoint_dir).context("open", &layout.checkpoint_dir)?;
+    let path = layout.checkpoint_dir.join(LOCKS);
+    match root.create_dir(LOCKS.as_bytes(), 0o700) {
+        Ok(()) => {}
+        Err(err) if err.kind() == std::io::ErrorKind::AlreadyExists => {}
+        // Read-only stores can still be read; whoever locks will fail on the lock file itself.
+        Err(err) if root.try_stat(LOCKS.as_bytes()).is_ok_and(|stat| stat.is_none()) => {
+            return Err(err).context("create", path);
+        }
+        Err(_) => {}
+    }
+    root.open_dir(LOCKS.as_bytes()).context("open", path)
+}

@@ -1,0 +1,79 @@
+//! `save` through the library: what is in the store afterwards.
+
+use std::path::Path;
+use std::process::Command;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+
+use ckpt_core::{CheckpointStore, Clock, StoreId, StoreOptions};
+
+struct Ticking(AtomicI64);
+
+impl Clock for Ticking {
+    fn now_ns(&self) -> i64 {
+        self.0.fetch_add(1_000_000_000, Ordering::Relaxed)
+    }
+}
+
+fn options() -> StoreOptions {
+    let mut options = StoreOptions::default();
+    options.clock = Arc::new(Ticking(AtomicI64::new(1_700_000_000_000_000_000)));
+    options.store_id = Some(StoreId::from_bytes([7; 16]));
+    options
+}
+
+fn git(store: &Path, args: &[&str]) -> String {
+    let output = Command::new("git")
+        .arg("--git-dir")
+        .arg(store)
+        .args(args)
+        .env("GIT_CONFIG_NOSYSTEM", "1")
+        .env("GIT_CONFIG_GLOBAL", "/dev/null")
+        .output()
+        .unwrap();
+    let text = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "git {args:?}: {text}");
+    text
+}
+
+fn oracle(store: &CheckpointStore) {
+    git(store.path(), &["fsck", "--full", "--strict"]);
+    let clone = tempfile::tempdir().unwrap();
+    git(
+        store.path(),
+        &["clone", "--bare", "--no-local", &store.path().to_string_lossy(), &clone.path().join("c").to_string_lossy()],
+    );
+}
+
+#[test]
+fn a_save_is_git_history_and_a_second_one_writes_nothing() {
+    let temp = tempfile::tempdir().unwrap();
+    let worktree = temp.path().join("w");
+    std::fs::create_dir_all(worktree.join("src/deep")).unwrap();
+    std::fs::create_dir(worktree.join("empty")).unwrap();
+    std::fs::write(worktree.join("a.txt"), "one\n").unwrap();
+    std::fs::write(worktree.join("src/deep/b.rs"), "fn main() {}\n").unwrap();
+    std::os::unix::fs::symlink("../a.txt", worktree.join("src/link")).unwrap();
+    let store = CheckpointStore::open_or_create(&temp.path().join("ckpt"), &worktree, options()).unwrap();
+    assert!(store.was_created());
+    assert_eq!(store.head().unwrap(), None);
+    let first = store.save("first").unwrap();
+    assert!(first.created);
+    assert_eq!((first.files, first.changes.added), (3, 4));
+    oracle(&store);
+    let again = store.save("again").unwrap();
+    assert!(!again.created);
+    assert_eq!((again.id, again.message.as_slice()), (first.id, b"first".as_slice()));
+    std::fs::write(worktree.join("a.txt"), "two\n").unwrap();
+    let second = store.save("second").unwrap();
+    assert!(second.created);
+    assert_eq!(second.changes.modified, 1);
+    oracle(&store);
+    let listed = git(store.path(), &["ls-tree", "-r", "-t", "--name-only", &second.id.to_string()]);
+    assert_eq!(listed, "a.txt\nempty\nsrc\nsrc/deep\nsrc/deep/b.rs\nsrc/link\n");
+    let ids: Vec<_> = store.checkpoints().unwrap().into_iter().map(|info| info.id).collect();
+    assert_eq!(ids, [first.id, second.id]);
+    assert_eq!(store.resolve("HEAD~1").unwrap().id, first.id);
+    assert_eq!(store.resolve(&second.id.to_string()[..6]).unwrap().id, second.id);
+    assert!(store.status().unwrap().is_clean());
+}
