@@ -1,1 +1,51 @@
 //! One checkpoint service per process: open stores, workspaces, prune.
+//!
+//! A [`CheckpointService`] gives the store of any directory, keeps the ones that were used last open, lists what is
+//! tracked, and removes the stores whose directory is gone. [`CheckpointService::global`] is the one of the process, from
+//! the configuration that the `ckpt` command reads too; [`CheckpointService::new`] makes as many others as wanted.
+//!
+//! Only [`CheckpointService::global`] and [`CheckpointService::init_global`] look at the environment, at the working and
+//! at the home directory. Whoever needs a store and nothing else uses `ckpt-core`; it is re-exported here as a whole.
+//!
+//! ```
+//! use ckpt_service::{CheckpointService, Config};
+//!
+//! # let temp = tempfile::tempdir()?;
+//! # let (project, checkpoints) = (temp.path().join("project"), temp.path().join("checkpoints"));
+//! # std::fs::create_dir(&project)?;
+//! let service = CheckpointService::new(Config::new(checkpoints));
+//!
+//! let store = service.store(&project)?;
+//! std::fs::write(project.join("main.py"), "print('v1')\n")?;
+//! let before = store.save("before refactor")?.id;
+//!
+//! std::fs::write(project.join("main.py"), "print('v2')\n")?;
+//! store.rollback(before, &["main.py"])?;
+//! assert_eq!(std::fs::read_to_string(project.join("main.py"))?, "print('v1')\n");
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod builder;
+mod cache;
+mod error;
+mod global;
+mod prune;
+mod redirect;
+mod service;
+mod workspaces;
+
+pub use builder::ServiceBuilder;
+pub use ckpt_config::{Config, Durability, Error as ConfigError, Loaded, Loader, Origin, Redirect, Setting};
+pub use ckpt_core::{
+    ChangeCounts, ChangeKind, CheckpointId, CheckpointInfo, CheckpointKind, CheckpointStore, Clock, Compare, Conflict,
+    ConflictReason, Diff, Durability as StoreDurability, EntryKind, EntrySide, Error as StoreError, Event, FileDiff,
+    LeftAlone, LeftAloneReason, LineCounts, Notice, ObjectFault, ObjectId, Observer, Omitted, Operation, OperationId,
+    OperationKind, Page, Patch, PathChange, PathFault, Plan, Reason, Receipt, Recovery, Removal, RepoPath, Resolved,
+    RevisionFault, RuleOptions, SaveOptions, SavePlan, Saved, Silent, Status, StoreEntry, StoreFault, StoreId,
+    StoreOptions, StoreState, SystemClock, WorkspaceFault, Worktree, remove_store, store_bytes, stores, sweep_removed,
+};
+pub use error::{Error, Result};
+pub use prune::{InvalidStore, PruneOutcome, PrunePlan, PrunedStore, prune_stores};
+pub use redirect::check_redirect;
+pub use service::CheckpointService;
+pub use workspaces::{Workspace, WorkspaceDetails, WorkspaceState};
