@@ -1,4 +1,5 @@
 //! The service of the process, in a process of its own, since its home and working directory decide.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on panics")]
 
 use std::path::Path;
 use std::process::Command;
