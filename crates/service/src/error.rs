@@ -17,7 +17,7 @@ pub enum Error {
     Store(#[from] ckpt_core::Error),
     /// The configuration cannot be loaded. Nothing was decided: the next call reads it again.
     #[error(transparent)]
-    Config(#[from] ckpt_config::Error),
+    Config(Box<ckpt_config::Error>),
     /// The global service exists already; it is as it was.
     #[error("cannot set the global service: it is in use already")]
     AlreadyInitialized,
@@ -53,11 +53,18 @@ impl Error {
     pub fn path(&self) -> Option<&Path> {
         match self {
             Self::Store(err) => err.path(),
-            Self::Config(ckpt_config::Error::Unreadable { path, .. } | ckpt_config::Error::Malformed { path, .. }) => {
-                Some(path)
-            }
+            Self::Config(err) => match err.as_ref() {
+                ckpt_config::Error::Unreadable { path, .. } | ckpt_config::Error::Malformed { path, .. } => Some(path),
+                _ => None,
+            },
             Self::Redirected(redirect) => Some(&redirect.file),
             _ => None,
         }
+    }
+}
+
+impl From<ckpt_config::Error> for Error {
+    fn from(err: ckpt_config::Error) -> Self {
+        Self::Config(Box::new(err))
     }
 }

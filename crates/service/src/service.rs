@@ -7,7 +7,7 @@ use ckpt_config::{Config, Loader};
 use ckpt_core::{CheckpointStore, StoreFault, StoreOptions, Worktree};
 
 use crate::cache::Cache;
-use crate::{Error, Result, ServiceBuilder, StoreError, builder, redirect};
+use crate::{Result, ServiceBuilder, StoreError, builder, redirect};
 
 /// Gives the stores of directories, and knows all that there are.
 ///
@@ -62,7 +62,7 @@ impl CheckpointService {
     ///
     /// # Errors
     /// What [`CheckpointStore::open_or_create`] answers. In a service with [sources](ServiceBuilder::sources)
-    /// [`Error::Config`], and [`Error::Redirected`] as [`check_redirect`](crate::check_redirect) says it; nothing is
+    /// [`Error::Config`](crate::Error::Config), and [`Error::Redirected`](crate::Error::Redirected) as [`check_redirect`](crate::check_redirect) says it; nothing is
     /// written then.
     pub fn store(&self, worktree: &Path) -> Result<CheckpointStore> {
         let worktree = Worktree::locate(worktree)?;
@@ -97,7 +97,7 @@ impl CheckpointService {
     fn options_of(&self, worktree: &Worktree) -> Result<StoreOptions> {
         let mut options = self.options.clone();
         if let Some(sources) = &self.sources {
-            let loaded = sources.clone().worktree(Some(worktree.path())).load().map_err(Error::Config)?;
+            let loaded = sources.clone().worktree(Some(worktree.path())).load()?;
             if let Some(redirect) = &loaded.redirect
                 && redirect.from != self.config.checkpoint_dir
             {
