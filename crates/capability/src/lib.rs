@@ -84,3 +84,8 @@ pub use ckpt_service::{
 pub use guard::{CheckpointGuard, FailedRestore};
 pub use mount_point::MountPoint;
 pub use mounted::Mounted;
+
+/// The programs of the page for people who come from Python, so that they are compiled.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/from-fabricatio.md")]
+struct FromFabricatio;
