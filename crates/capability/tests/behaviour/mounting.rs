@@ -6,8 +6,8 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use ckpt_capability::{
-    Checkpoint, CheckpointExt, CheckpointGuard, CheckpointId, CheckpointStore, Error, Patch, Receipt, Result, Saved,
-    Status, StoreId,
+    Checkpoint, CheckpointExt, CheckpointGuard, CheckpointId, CheckpointService, CheckpointStore, Error, Patch,
+    Receipt, Result, Saved, Status, StoreId,
 };
 
 use crate::sandbox::{Agent, Sandbox};
@@ -93,6 +93,30 @@ fn pointers_keep_a_mounted_store() {
     assert_eq!(seen(&agent), id);
     assert_eq!(seen(&Box::new(Rc::clone(&agent))), id);
     assert_eq!(seen(&agent.mount_checkpoint_store().unwrap()), id);
+}
+
+/// A wrapper whose author knew of one method only.
+struct Careless<A>(A);
+
+impl<A: Checkpoint> Checkpoint for Careless<A> {
+    fn worktree_dir(&self) -> &Path {
+        self.0.worktree_dir()
+    }
+}
+
+/// The only test of this process that uses the global service.
+#[test]
+fn without_a_store_of_its_own_an_agent_uses_the_global_service() {
+    let sandbox = Sandbox::new();
+    let agent = sandbox.agent("project");
+    let global = CheckpointService::init_global(sandbox.other_service().config().clone()).unwrap();
+    let (mounted, by_default) = (seen(&agent), global.store(&agent.dir).unwrap().id());
+    assert_ne!(mounted, by_default);
+    let wrapped = Careless(&agent);
+    assert_eq!(seen(&wrapped), by_default, "the trap");
+    assert_eq!(seen(&wrapped.mount_checkpoint_store().unwrap()), by_default);
+    agent.mount.unmount();
+    assert_eq!(seen(&agent), by_default);
 }
 
 /// Names the method that was called, by the error that it gives.
