@@ -1,3 +1,7 @@
-//! The `ckpt` command.
+//! The `ckpt` command. All of it is in the library beside this file, so that the reference can be generated from it.
 
-fn main() {}
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    ckpt_cli::run()
+}

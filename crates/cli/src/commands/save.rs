@@ -1,0 +1,251 @@
+//! `ckpt save`.
+
+use std::ffi::OsString;
+use std::io::Read;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+
+use ckpt_service::{CheckpointStore, SaveOptions, SavePlan, Saved};
+use serde::Serialize;
+
+use crate::app::App;
+use crate::changes;
+use crate::errors::{Exit, Failure, Result};
+use crate::json::{self, Change, Counts, JsonPath, Message, Reasoned, Recovered};
+use crate::paint::Role;
+use crate::reasons;
+use crate::time;
+use crate::wording;
+use crate::workspace::{Choice, Place};
+
+const SCHEMA: &str = "ckpt.save/1";
+
+/// Omitted paths that are listed after a save; `ckpt status` lists all.
+const MAX_LISTED: usize = 10;
+
+/// Save the workspace as a checkpoint
+///
+/// Prints the checkpoint's id on stdout, so that `id=$(ckpt save)` works, and what was saved on stderr. Where nothing
+/// changed since the last checkpoint no new one is made, and the id is that of the last.
+///
+/// Everything in the workspace is saved, except what .gitignore and .ckptignore files and the configuration leave out.
+/// The first save of a directory also makes the place where its checkpoints are kept.
+#[derive(Debug, clap::Args)]
+pub(crate) struct SaveArgs {
+    /// What the checkpoint is remembered by, as one word; - reads it from stdin
+    #[arg(value_name = "MESSAGE")]
+    words: Vec<OsString>,
+    /// The same as MESSAGE
+    #[arg(short, long, value_name = "MESSAGE", conflicts_with = "words")]
+    message: Option<OsString>,
+    /// Make a checkpoint even if nothing changed
+    #[arg(long, conflicts_with = "dry_run")]
+    always: bool,
+    /// End with exit code 3 if anything was left out, also by rule
+    #[arg(long)]
+    strict: bool,
+    /// Show what would be saved and left out, and write nothing
+    #[arg(long)]
+    dry_run: bool,
+    /// Take the home directory, / or a parent of the checkpoint directory as workspace
+    #[arg(long)]
+    force_workspace: bool,
+}
+
+/// The body of `ckpt.save/1`.
+#[derive(Serialize)]
+struct Body {
+    dry_run: bool,
+    id: Option<String>,
+    created: bool,
+    #[serde(flatten)]
+    message: Message,
+    changes: Counts,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    paths: Option<Vec<Change>>,
+    files: u64,
+    size_bytes: u64,
+    omitted: Vec<Reasoned>,
+    no_longer_tracked: Vec<JsonPath>,
+    complete: bool,
+    duration_ms: Option<u64>,
+    store: JsonPath,
+    store_created: bool,
+    recovered: Option<Recovered>,
+}
+
+/// Saves, or shows what a save would do.
+pub(crate) fn run(app: &App, args: &SaveArgs) -> Result<Exit> {
+    let message = message(app, args)?;
+    let place = app.place()?;
+    if args.dry_run {
+        return dry_run(app, args, &place, &message.unwrap_or_default());
+    }
+    let store = place.open_or_create(&app.printer, args.force_workspace)?;
+    if store.was_created() {
+        announce(app, &place, &store);
+    }
+    app.tell_notices(store.notices());
+    let mut options = SaveOptions::from(message.clone().unwrap_or_default());
+    options.always = args.always;
+    let saved = store.save(options)?;
+    app.tell_recovery(saved.recovered.as_ref());
+    app.tell_notices(&saved.notices);
+    app.printer.data(format!("{}\n", saved.id))?;
+    tell(app, &place, &store, &saved, message.as_deref())?;
+    app.object(SCHEMA, body(&store, &saved))?;
+    Ok(exit(args, saved.is_complete(), saved.omitted.is_empty()))
+}
+
+fn exit(args: &SaveArgs, is_complete: bool, is_nothing_omitted: bool) -> Exit {
+    if is_complete && (is_nothing_omitted || !args.strict) { Exit::Done } else { Exit::Partial }
+}
+
+/// The message, if one was given. Several words are a message that was not quoted.
+fn message(app: &App, args: &SaveArgs) -> Result<Option<Vec<u8>>> {
+    let given = match (args.words.as_slice(), &args.message) {
+        ([], None) => return Ok(None),
+        ([word], None) | ([], Some(word)) => word.clone(),
+        (words, _) => {
+            let mut command = vec!["save".into()];
+            for (is_given, option) in [
+                (args.always, "--always"),
+                (args.strict, "--strict"),
+                (args.dry_run, "--dry-run"),
+                (args.force_workspace, "--force-workspace"),
+            ] {
+                command.extend(is_given.then(|| option.into()));
+            }
+            let message = words.join(" ".as_ref());
+            command.extend(message.as_bytes().starts_with(b"-").then(|| "--".into()));
+            command.push(message);
+            return Err(app.meant("a message is one word to the shell, and needs quotes", &command));
+        }
+    };
+    if given != "-" {
+        return Ok(Some(given.into_vec()));
+    }
+    let mut bytes = Vec::new();
+    std::io::stdin()
+        .read_to_end(&mut bytes)
+        .map_err(|err| Failure::new("io", "cannot read the message from stdin").because(&err))?;
+    // What wrote it ended its line; the message has no line to end.
+    if bytes.last() == Some(&b'\n') {
+        bytes.pop();
+    }
+    Ok(Some(bytes))
+}
+
+/// Says that a directory is protected from now on, and where its checkpoints are.
+fn announce(app: &App, place: &Place, store: &CheckpointStore) {
+    let printer = &app.printer;
+    let strong = |path| printer.err().paint(Role::Strong, crate::quoting::path(path));
+    printer.say(format_args!("new workspace {}", strong(place.worktree.path())));
+    if place.choice == Choice::RepositoryRoot && !place.is_here() {
+        let here = app.invocation.command_for(".".into(), ["save"]);
+        printer.say(format_args!("  the root of the Git repository; for the current directory alone: {here}"));
+    }
+    printer.say(format_args!("  its checkpoints are kept in {}", crate::quoting::path(store.path())));
+}
+
+/// Says what was saved.
+fn tell(app: &App, place: &Place, store: &CheckpointStore, saved: &Saved, message: Option<&[u8]>) -> Result<()> {
+    let (printer, err) = (&app.printer, app.printer.err());
+    let id = err.paint(Role::Id, saved.id.short());
+    let quoted = wording::quoted_message(&saved.message);
+    if saved.created {
+        printer.say(format_args!(
+            "saved {id} {quoted}: {}, {}, {}, in {}",
+            changes::signs(saved.changes.into()),
+            wording::count(saved.files, "file"),
+            wording::bytes(saved.bytes),
+            time::duration(saved.duration)
+        ));
+    } else {
+        let info = store.checkpoint(saved.id)?;
+        let age = time::age(info.time_ns, time::now_ns());
+        printer.say(format_args!("nothing changed; {id} {quoted}, {age}, holds it"));
+        if let Some(message) = message.filter(|message| !message.is_empty() && *message != saved.message) {
+            let quoted = wording::quoted_message(message);
+            printer.warn(
+                "message-not-recorded",
+                format_args!("the message {quoted} was not recorded; --always makes a checkpoint all the same"),
+            );
+        }
+    }
+    tell_omitted(app, place, &saved.omitted, &saved.no_longer_tracked);
+    Ok(())
+}
+
+fn tell_omitted(app: &App, place: &Place, omitted: &[ckpt_service::Omitted], dropped: &[ckpt_service::RepoPath]) {
+    let printer = &app.printer;
+    if !omitted.is_empty() {
+        printer.say(format_args!("omitted {}:", wording::count(wording::length(omitted), "path")));
+        for line in reasons::omitted_lines(place, printer.err(), omitted, Some(MAX_LISTED)) {
+            printer.say(line);
+        }
+    }
+    if !dropped.is_empty() {
+        let count = wording::count(wording::length(dropped), "path");
+        printer.say(format_args!("no longer tracked, but in older checkpoints, {count}:"));
+        for line in reasons::limited(dropped, Some(MAX_LISTED), |path| format!("  {}", place.text(path))) {
+            printer.say(line);
+        }
+    }
+}
+
+fn body(store: &CheckpointStore, saved: &Saved) -> Body {
+    Body {
+        dry_run: false,
+        id: Some(saved.id.to_string()),
+        created: saved.created,
+        message: Message::of(&saved.message),
+        changes: saved.changes.into(),
+        paths: None,
+        files: saved.files,
+        size_bytes: saved.bytes,
+        omitted: saved.omitted.iter().map(Reasoned::from).collect(),
+        no_longer_tracked: json::paths(&saved.no_longer_tracked),
+        complete: saved.is_complete(),
+        duration_ms: Some(time::milliseconds(saved.duration)),
+        store: JsonPath::absolute(store.path()),
+        store_created: store.was_created(),
+        recovered: saved.recovered.as_ref().map(Recovered::from),
+    }
+}
+
+/// Shows what a save would do. A workspace that has no store yet gets none by this.
+fn dry_run(app: &App, args: &SaveArgs, place: &Place, message: &[u8]) -> Result<Exit> {
+    let store = place.open_for_work(&app.printer)?;
+    app.tell_notices(store.notices());
+    let plan = store.plan_save()?;
+    app.tell_notices(&plan.notices);
+    app.printer.data(changes::lines(place, app.printer.out(), &plan.changes))?;
+    let signs = changes::signs(Counts::of(&plan.changes));
+    let (files, bytes) = (wording::count(plan.files, "file"), wording::bytes(plan.bytes));
+    app.printer.say(format_args!("would save {signs}, {files}, {bytes}; nothing was written"));
+    tell_omitted(app, place, &plan.omitted, &plan.no_longer_tracked);
+    let is_complete = !plan.omitted.iter().any(|omitted| omitted.reason.is_failure());
+    let is_nothing_omitted = plan.omitted.is_empty();
+    app.object(SCHEMA, plan_body(&store, &plan, message, is_complete))?;
+    Ok(exit(args, is_complete, is_nothing_omitted))
+}
+
+fn plan_body(store: &CheckpointStore, plan: &SavePlan, message: &[u8], complete: bool) -> Body {
+    Body {
+        dry_run: true,
+        id: None,
+        created: false,
+        message: Message::of(message),
+        changes: Counts::of(&plan.changes),
+        paths: Some(plan.changes.iter().map(Change::from).collect()),
+        files: plan.files,
+        size_bytes: plan.bytes,
+        omitted: plan.omitted.iter().map(Reasoned::from).collect(),
+        no_longer_tracked: json::paths(&plan.no_longer_tracked),
+        complete,
+        duration_ms: None,
+        store: JsonPath::absolute(store.path()),
+        store_created: false,
+        recovered: None,
+    }
+}

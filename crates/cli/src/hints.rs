@@ -1,0 +1,204 @@
+//! What to do about an error of the libraries.
+//!
+//! A hint is a sentence, and where it is about a command the sentence ends in `: ` and the command, which works when it
+//! is pasted.
+
+use std::path::Path;
+
+use ckpt_service::{
+    ConfigError, Error, ObjectFault, PathFault, Redirect, RevisionFault, StoreError, StoreFault, WorkspaceFault,
+};
+
+use crate::args::Invocation;
+use crate::quoting;
+
+/// Ids that a hint names before it says "and others".
+const MAX_CANDIDATES: usize = 4;
+
+/// The hint for an error; `None` where nothing can be said that the error does not say itself.
+pub(crate) fn for_error(err: &Error, invocation: &Invocation) -> Option<String> {
+    match err {
+        Error::Store(err) => for_store_error(err, invocation),
+        Error::Config(err) => ConfigError::hint(err),
+        Error::Redirected(redirect) => Some(for_redirect(redirect, invocation)),
+        Error::WorkingDir(_) => Some("change to a directory that exists: cd".to_owned()),
+        Error::Panicked(_) => {
+            Some("this is a bug of ckpt, please report it; the next command finishes what was begun".to_owned())
+        }
+        _ => None,
+    }
+}
+
+fn for_store_error(err: &StoreError, invocation: &Invocation) -> Option<String> {
+    match err {
+        StoreError::Workspace { path, reason } => for_workspace(path, reason, invocation),
+        StoreError::Store { path, reason } => for_store(path, reason, invocation),
+        StoreError::Revision { spec, reason } => Some(for_revision(spec, reason, invocation)),
+        StoreError::Path { reason, .. } => Some(for_path(*reason, invocation)),
+        StoreError::Locked { .. } => Some(
+            "try again when it is done, or set FABRICATIO_CHECKPOINT__LOCK_TIMEOUT=5m to wait for longer".to_owned(),
+        ),
+        StoreError::Object { reason, .. } => Some(match reason {
+            ObjectFault::Unsafe(_) => format!("take another checkpoint: {}", invocation.command(["ls", "--all"])),
+            _ => {
+                format!("the store is damaged, other checkpoints may be whole: {}", invocation.command(["ls", "--all"]))
+            }
+        }),
+        StoreError::Input { what: "message", .. } => Some("take the NUL byte out of the message".to_owned()),
+        StoreError::Io { path, source, .. } => for_io(path, source.kind()),
+        _ => None,
+    }
+}
+
+fn for_workspace(path: &Path, reason: &WorkspaceFault, invocation: &Invocation) -> Option<String> {
+    let quoted = quoting::shell(path);
+    Some(match reason {
+        WorkspaceFault::Missing => format!("create it: mkdir -p {quoted}"),
+        WorkspaceFault::NotADirectory => {
+            let parent = path.parent().unwrap_or(path);
+            format!("name the directory that holds it: {}", invocation.command_for(parent.to_owned(), ["save"]))
+        }
+        WorkspaceFault::Refused => format!(
+            "save a directory below it: {}; or, if you mean all of it: {}",
+            invocation.command_for(".".into(), ["save"]),
+            invocation.command_for(path.to_owned(), ["save", "--force-workspace"])
+        ),
+        WorkspaceFault::Nested(dir) if path.starts_with(dir) => {
+            format!("checkpoints are kept there; to see who says so: {}", invocation.command(["config"]))
+        }
+        WorkspaceFault::Nested(_) => format!(
+            "keep checkpoints elsewhere with --checkpoint-dir; or, if you mean all of it: {}",
+            invocation.command_for(path.to_owned(), ["save", "--force-workspace"])
+        ),
+        WorkspaceFault::NetworkFs => {
+            let save = invocation.command(["save"]);
+            format!("to take that risk: FABRICATIO_CHECKPOINT__ALLOW_NETWORK_FS=true {save}")
+        }
+        WorkspaceFault::Unreadable(_) => format!("see who may read it: ls -la {quoted}"),
+        _ => return None,
+    })
+}
+
+fn for_store(path: &Path, reason: &StoreFault, invocation: &Invocation) -> Option<String> {
+    let quoted = quoting::shell(path);
+    Some(match reason {
+        StoreFault::Absent => format!("make a first checkpoint: {}", invocation.command(["save"])),
+        StoreFault::NotOurs => {
+            format!("keep checkpoints elsewhere with --checkpoint-dir, or see what it is: ls -la {quoted}")
+        }
+        StoreFault::Newer(_) => "use the version of ckpt that made it, or a later one".to_owned(),
+        StoreFault::Unsafe(text) if text.contains("write") => {
+            format!("take that right from others: chmod go-w {quoted}")
+        }
+        StoreFault::Unsafe(_) => {
+            format!("keep checkpoints elsewhere with --checkpoint-dir, or see whose it is: ls -ld {quoted}")
+        }
+        StoreFault::OtherWorktree(other) => {
+            format!("see what it holds: {}", invocation.command_for(other.clone(), ["ls"]))
+        }
+        StoreFault::Broken(_) => format!("see what is damaged: git --git-dir={quoted} fsck --full"),
+        StoreFault::Replaced => "try again".to_owned(),
+        StoreFault::RefLocked(lock) => {
+            format!("try again; if no git runs in the store, remove the lock: rm {}", quoting::shell(lock))
+        }
+        StoreFault::TimelineMoved => format!("see what happened: git --git-dir={quoted} log timeline"),
+        _ => return None,
+    })
+}
+
+fn for_revision(spec: &str, reason: &RevisionFault, invocation: &Invocation) -> String {
+    match reason {
+        RevisionFault::Ambiguous(ids) => {
+            // Twelve digits do not tell apart what more digits did not.
+            let shown = |id: &ckpt_service::CheckpointId| if spec.len() < 12 { id.short() } else { id.to_string() };
+            let mut names: Vec<_> = ids.iter().take(MAX_CANDIDATES).map(shown).collect();
+            if ids.len() > MAX_CANDIDATES {
+                names.push("others".to_owned());
+            }
+            let last = names.pop().unwrap_or_default();
+            let all = invocation.command(["ls", "--all"]);
+            format!("it may be {} or {last}; to see them: {all}", names.join(", "))
+        }
+        RevisionFault::OtherWorkspace(other) => {
+            format!("look at it there: {}", invocation.command_for(other.clone(), ["show", spec]))
+        }
+        RevisionFault::BeyondLineage(0) => format!("make a first checkpoint: {}", invocation.command(["save"])),
+        RevisionFault::BeyondLineage(_) => format!("see all of them: {}", invocation.command(["ls", "-n", "0"])),
+        _ => format!("see which there are: {}", invocation.command(["ls", "--all"])),
+    }
+}
+
+fn for_path(reason: PathFault, invocation: &Invocation) -> String {
+    match reason {
+        PathFault::Outside => {
+            "a path is taken from the current directory if that is in the workspace and -w is not given, \
+             else from the workspace"
+                .to_owned()
+        }
+        PathFault::DotGit => "use git for what is in a .git".to_owned(),
+        PathFault::Unknown => format!("see what is in the checkpoints: {}", invocation.command(["ls"])),
+        _ => "name a file or a directory of the workspace".to_owned(),
+    }
+}
+
+fn for_io(path: &Path, kind: std::io::ErrorKind) -> Option<String> {
+    let quoted = quoting::shell(path);
+    match kind {
+        std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded => {
+            Some("make room, or keep checkpoints on another disk with --checkpoint-dir".to_owned())
+        }
+        std::io::ErrorKind::PermissionDenied => Some(format!("see whose it is: ls -ld {quoted}")),
+        std::io::ErrorKind::ReadOnlyFilesystem => {
+            Some("keep checkpoints where they can be written, with --checkpoint-dir".to_owned())
+        }
+        _ => None,
+    }
+}
+
+fn for_redirect(redirect: &Redirect, invocation: &Invocation) -> String {
+    let take = |dir: &Path| {
+        let mut words = vec!["--checkpoint-dir".into(), dir.as_os_str().to_owned()];
+        words.push("status".into());
+        invocation.command(words)
+    };
+    format!(
+        "set FABRICATIO_CHECKPOINT__CHECKPOINT_DIR, or say it each time; the one with checkpoints: {}; the other: {}",
+        take(&redirect.from),
+        take(&redirect.to)
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn hint(err: StoreError) -> String {
+        for_error(&err.into(), &Invocation::default()).unwrap()
+    }
+
+    #[test]
+    fn commands_in_hints_are_quoted() {
+        let err = StoreError::Workspace { path: "/a b".into(), reason: WorkspaceFault::Missing };
+        assert_eq!(hint(err), "create it: mkdir -p '/a b'");
+        let reason = RevisionFault::OtherWorkspace("/it's".into());
+        let err = StoreError::Revision { spec: "abcd".into(), reason };
+        assert_eq!(hint(err), r"look at it there: ckpt -w '/it'\''s' show abcd");
+    }
+
+    #[test]
+    fn ambiguity_lists_candidates() {
+        let ids = ["1", "2", "3", "4", "5"].map(|digit| format!("abcd{}", digit.repeat(36)).parse().unwrap());
+        let ambiguous = |count: usize| StoreError::Revision {
+            spec: "abcd".into(),
+            reason: RevisionFault::Ambiguous(ids[..count].to_vec()),
+        };
+        assert_eq!(hint(ambiguous(2)), "it may be abcd11111111 or abcd22222222; to see them: ckpt ls --all");
+        assert!(hint(ambiguous(5)).contains("abcd44444444 or others"));
+    }
+
+    #[test]
+    fn a_first_checkpoint_is_offered_where_there_is_none() {
+        let err = StoreError::Store { path: "/s".into(), reason: StoreFault::Absent };
+        assert_eq!(hint(err), "make a first checkpoint: ckpt save");
+    }
+}

@@ -1,0 +1,71 @@
+//! What people see while a save or a restore takes long.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use ckpt_service::{Event, Observer};
+
+use crate::printer::Printer;
+use crate::quoting;
+use crate::wording;
+
+/// What takes less time is over before anybody reads about it.
+const PATIENCE: Duration = Duration::from_millis(500);
+
+/// Listens to a store: shows progress, says whom it waits for, and passes Ctrl-C on.
+pub(crate) struct Progress {
+    printer: Printer,
+    stop: Arc<AtomicBool>,
+    begun: Instant,
+    files: AtomicU64,
+    bytes: AtomicU64,
+    has_said_whom: AtomicBool,
+}
+
+impl Progress {
+    /// Makes a listener whose operation begins about now; `stop` is set by Ctrl-C.
+    pub(crate) fn new(printer: Printer, stop: Arc<AtomicBool>) -> Self {
+        Self {
+            printer,
+            stop,
+            begun: Instant::now(),
+            files: AtomicU64::new(0),
+            bytes: AtomicU64::new(0),
+            has_said_whom: AtomicBool::new(false),
+        }
+    }
+
+    fn is_due(&self) -> bool {
+        self.begun.elapsed() >= PATIENCE
+    }
+}
+
+impl Observer for Progress {
+    fn event(&self, event: Event<'_>) {
+        match event {
+            Event::Waiting { holder } => {
+                if !self.has_said_whom.swap(true, Ordering::Relaxed) {
+                    let holder = quoting::line(holder.as_bytes());
+                    self.printer.say(format_args!("waiting for another process on this workspace: {holder}"));
+                }
+            }
+            Event::Saved { bytes } => {
+                let files = self.files.fetch_add(1, Ordering::Relaxed) + 1;
+                let bytes = self.bytes.fetch_add(bytes, Ordering::Relaxed) + bytes;
+                if self.is_due() {
+                    let text = || format!("saving: {}, {}", wording::count(files, "file"), wording::bytes(bytes));
+                    self.printer.progress(None, text);
+                }
+            }
+            Event::Restored { done, total } if self.is_due() => {
+                self.printer.progress(Some((done, total)), || "restoring".to_owned());
+            }
+            _ => {}
+        }
+    }
+
+    fn interrupted(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
+    }
+}

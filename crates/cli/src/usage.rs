@@ -1,0 +1,92 @@
+//! Command lines that clap answers itself: help, version, and what is wrong with a line. With `--json` these are objects
+//! too.
+
+use std::ffi::OsString;
+
+use clap::error::ErrorKind;
+use serde::Serialize;
+
+use crate::args;
+use crate::errors::{Exit, Failure, Result};
+use crate::paint::ColorChoice;
+use crate::printer::{Printer, Verbosity};
+
+/// The body of `ckpt.help/1` and `ckpt.version/1`.
+#[derive(Serialize)]
+struct Body {
+    text: String,
+}
+
+/// Prints what clap has to say.
+pub(crate) fn answer(argv: &[OsString], refusal: &clap::Error) -> Exit {
+    let is_json = args::wants_json(argv);
+    let printer = Printer::new(is_json, Verbosity::Normal, ColorChoice::Auto);
+    let text = refusal.render();
+    let printed = match refusal.kind() {
+        ErrorKind::DisplayHelp => information(&printer, "ckpt.help/1", &text),
+        ErrorKind::DisplayVersion => information(&printer, "ckpt.version/1", &text),
+        _ if is_json => Err(failure(refusal)),
+        _ => {
+            printer.usage(&text);
+            return Exit::Usage;
+        }
+    };
+    match printed {
+        Ok(()) => Exit::Done,
+        Err(failure) => {
+            printer.failure(&failure, None);
+            failure.exit
+        }
+    }
+}
+
+fn information(printer: &Printer, schema: &str, text: &clap::builder::StyledStr) -> Result<()> {
+    if printer.out().is_on() {
+        printer.data(text.ansi().to_string())?;
+    } else {
+        printer.data(text.to_string())?;
+    }
+    printer.object(schema, None, Body { text: text.to_string().trim_end().to_owned() })
+}
+
+/// The refusal in our form: its first sentence, and what clap suggests or the help to read.
+fn failure(refusal: &clap::Error) -> Failure {
+    let text = refusal.render().to_string();
+    let sentence: Vec<_> = text.lines().take_while(|line| !line.trim().is_empty()).map(str::trim).collect();
+    let sentence = sentence.join(" ");
+    let message = match refusal.kind() {
+        ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand | ErrorKind::MissingSubcommand => "a command is missing",
+        _ => sentence.trim_start_matches("error: "),
+    };
+    let tip = text.lines().find_map(|line| line.trim().strip_prefix("tip: "));
+    let hint = tip.map_or_else(|| format!("see what it takes: {} --help", command_of(&text)), str::to_owned);
+    Failure::usage(message).hint(hint)
+}
+
+/// The command that was meant, with what belongs to it left off.
+fn command_of(text: &str) -> String {
+    let usage = text.lines().find_map(|line| line.trim().strip_prefix("Usage: ")).unwrap_or("ckpt");
+    let is_word = |word: &&str| word.starts_with(|c: char| c.is_ascii_lowercase());
+    usage.split(' ').take_while(is_word).collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    fn refused(words: &[&str]) -> Failure {
+        failure(&args::Cli::try_parse_from(words).unwrap_err())
+    }
+
+    #[test]
+    fn a_refusal_is_one_sentence() {
+        let unknown = refused(&["ckpt", "ls", "--bad"]);
+        assert_eq!(unknown.message, "unexpected argument '--bad' found");
+        assert_eq!(unknown.hint.as_deref(), Some("see what it takes: ckpt ls --help"));
+        assert_eq!(refused(&["ckpt", "--json"]).message, "a command is missing");
+        let missing = refused(&["ckpt", "rollback"]);
+        assert!(missing.message.contains("<REV>"), "{}", missing.message);
+    }
+}

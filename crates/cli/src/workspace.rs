@@ -1,0 +1,257 @@
+//! Which directory a command works on, its configuration, and its store.
+//!
+//! With `-w` or `CKPT_WORKSPACE` it is exactly that directory. Else it is the nearest directory, from the current one
+//! upwards, that has checkpoints, never above the root of the Git repository that holds the current directory; else that
+//! root, else the current directory. Each candidate is judged by its own configuration, because a project's file may
+//! say where its checkpoints are.
+
+use std::env;
+use std::ffi::OsString;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use ckpt_config::{Loaded, Loader, Setting};
+use ckpt_service::{CheckpointService, CheckpointStore, Error, RepoPath, StoreOptions, Worktree, check_redirect};
+
+use crate::args::GlobalArgs;
+use crate::errors::{Failure, Result};
+use crate::printer::Printer;
+use crate::progress::Progress;
+use crate::quoting;
+use crate::signals;
+
+/// Variable that names the workspace as `-w` does.
+const VARIABLE: &str = "CKPT_WORKSPACE";
+
+/// Why a directory is the workspace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Choice {
+    /// Somebody named it.
+    Named,
+    /// It has checkpoints.
+    Tracked,
+    /// It is the root of the Git repository, and has no checkpoints yet.
+    RepositoryRoot,
+    /// It is the current directory, and has no checkpoints yet.
+    WorkingDir,
+}
+
+/// A workspace that was found, whether or not it has a store.
+pub(crate) struct Place {
+    /// The directory.
+    pub(crate) worktree: Worktree,
+    /// Why it is this one.
+    pub(crate) choice: Choice,
+    /// Its configuration.
+    pub(crate) loaded: Loaded,
+    /// Directory that paths are relative to, as they are typed and as they are shown.
+    base: PathBuf,
+}
+
+impl Place {
+    /// Finds the workspace of this process, without opening its store.
+    pub(crate) fn find(global: &GlobalArgs) -> Result<Self> {
+        let working_dir = env::current_dir();
+        if let Some(named) = named(global) {
+            let dir = match &working_dir {
+                Ok(working_dir) => working_dir.join(named),
+                Err(_) if named.is_absolute() => named,
+                Err(_) => return Err(no_working_dir(working_dir)),
+            };
+            let worktree = Worktree::locate(&dir)?;
+            let loaded = load(global, working_dir.as_deref().unwrap_or(&dir), worktree.path())?;
+            let base = worktree.path().to_owned();
+            return Ok(Self { worktree, choice: Choice::Named, loaded, base });
+        }
+        let base = match working_dir {
+            Ok(dir) => dir,
+            Err(_) => return Err(no_working_dir(working_dir)),
+        };
+        let root = repository_root(&base);
+        for candidate in base.ancestors() {
+            let loaded = load(global, &base, candidate)?;
+            if has_store(&loaded, candidate) {
+                return Ok(Self { worktree: Worktree::locate(candidate)?, choice: Choice::Tracked, loaded, base });
+            }
+            if Some(candidate) == root {
+                break;
+            }
+        }
+        let (dir, choice) = match root {
+            Some(root) => (root, Choice::RepositoryRoot),
+            None => (base.as_path(), Choice::WorkingDir),
+        };
+        let loaded = load(global, &base, dir)?;
+        Ok(Self { worktree: Worktree::locate(dir)?, choice, loaded, base })
+    }
+
+    /// Whether it is the current directory.
+    pub(crate) fn is_here(&self) -> bool {
+        self.base == self.worktree.path()
+    }
+
+    /// Passes on what the configuration has to warn of.
+    pub(crate) fn tell_warnings(&self, printer: &Printer) {
+        for warning in &self.loaded.warnings {
+            printer.warn(warning.code(), warning);
+        }
+        for file in &self.loaded.files {
+            printer.detail(format_args!("configuration read from {}", quoting::path(file)));
+        }
+        printer.detail(format_args!("workspace {}", quoting::path(self.worktree.path())));
+    }
+
+    /// The path as somebody would type it here.
+    pub(crate) fn shown(&self, path: &RepoPath) -> PathBuf {
+        let inside = self.base.strip_prefix(self.worktree.path()).unwrap_or(Path::new(""));
+        relative(path.as_path(), inside)
+    }
+
+    /// The same as text for a line.
+    pub(crate) fn text(&self, path: &RepoPath) -> String {
+        quoting::path(self.shown(path))
+    }
+
+    /// Takes a path as it was typed; `None` is the workspace itself.
+    pub(crate) fn repo_path(&self, typed: &Path) -> Result<Option<RepoPath>> {
+        let base = if self.base.starts_with(self.worktree.path()) { self.base.as_path() } else { self.worktree.path() };
+        Ok(self.worktree.repo_path(base, typed)?)
+    }
+
+    /// Whether something stands at a path as it was typed.
+    pub(crate) fn exists(&self, typed: &Path) -> bool {
+        let path = self.repo_path(typed);
+        path.is_ok_and(|path| {
+            path.is_none_or(|path| self.worktree.path().join(path.as_path()).symlink_metadata().is_ok())
+        })
+    }
+
+    /// Makes the service of this workspace's configuration, with nobody listening.
+    pub(crate) fn service(&self) -> CheckpointService {
+        CheckpointService::builder(self.loaded.config.clone()).refused_worktrees(refused()).build()
+    }
+
+    /// Opens the store to read from it; fails where nothing is saved yet.
+    pub(crate) fn open(&self) -> Result<CheckpointStore> {
+        check_redirect(&self.loaded, self.worktree.path())?;
+        self.existing(&self.service())
+    }
+
+    /// Opens the store for an operation that takes its time, which Ctrl-C stops.
+    pub(crate) fn open_for_work(&self, printer: &Printer) -> Result<CheckpointStore> {
+        check_redirect(&self.loaded, self.worktree.path())?;
+        self.existing(&self.working_service(printer, false)?)
+    }
+
+    /// Opens the store for a save, or makes it.
+    pub(crate) fn open_or_create(&self, printer: &Printer, force: bool) -> Result<CheckpointStore> {
+        check_redirect(&self.loaded, self.worktree.path())?;
+        Ok(self.working_service(printer, force)?.store(self.worktree.path())?)
+    }
+
+    fn working_service(&self, printer: &Printer, force: bool) -> Result<CheckpointService> {
+        let stop = signals::listen().map_err(|err| Failure::new("io", "cannot listen to signals").because(&err))?;
+        let progress = Progress::new(printer.clone(), stop);
+        Ok(CheckpointService::builder(self.loaded.config.clone())
+            .refused_worktrees(refused())
+            .force_worktree(force)
+            .observer(Arc::new(progress))
+            .build())
+    }
+
+    fn existing(&self, service: &CheckpointService) -> Result<CheckpointStore> {
+        let path = self.worktree.path();
+        match service.existing_store(path)? {
+            Some(store) => Ok(store),
+            None if path.is_dir() => Err(nothing_saved(path)),
+            None => {
+                let reason = ckpt_service::WorkspaceFault::Missing;
+                Err(ckpt_service::StoreError::Workspace { path: path.to_owned(), reason }.into())
+            }
+        }
+    }
+}
+
+/// Says that a workspace has no checkpoint; the hint is the first save.
+pub(crate) fn nothing_saved(worktree: &Path) -> Failure {
+    let message = format!("nothing is saved yet in {}", quoting::path(worktree));
+    Failure::new("nothing-saved", message).at(worktree)
+}
+
+fn named(global: &GlobalArgs) -> Option<PathBuf> {
+    let variable = || env::var_os(VARIABLE).filter(|value: &OsString| !value.is_empty()).map(PathBuf::from);
+    global.workspace.clone().or_else(variable)
+}
+
+fn no_working_dir(err: io::Result<PathBuf>) -> Failure {
+    let err = err.err().unwrap_or_else(|| io::ErrorKind::NotFound.into());
+    Error::WorkingDir(err).into()
+}
+
+fn load(global: &GlobalArgs, working_dir: &Path, worktree: &Path) -> Result<Loaded> {
+    let mut loader = Loader::new(working_dir).project_dir(worktree).worktree(Some(worktree)).environment_of_process();
+    if let Some(dir) = &global.checkpoint_dir {
+        loader = loader.explicit(Setting::CheckpointDir(dir.clone()), "--checkpoint-dir");
+    }
+    if let Some(file) = &global.config {
+        loader = loader.config_file(file);
+    }
+    Ok(loader.load()?)
+}
+
+/// Whether the directory has a store, in whatever state, where its configuration or the trusted part of it says.
+fn has_store(loaded: &Loaded, dir: &Path) -> bool {
+    let from = loaded.redirect.as_ref().map(|redirect| redirect.from.as_path());
+    [Some(loaded.config.checkpoint_dir.as_path()), from].into_iter().flatten().any(|checkpoint_dir| {
+        // A store that cannot be used is one all the same: the command that opens it says why.
+        !matches!(CheckpointStore::open(checkpoint_dir, dir, StoreOptions::default()), Ok(None))
+    })
+}
+
+/// The nearest directory at or above `dir` that holds a `.git`.
+fn repository_root(dir: &Path) -> Option<&Path> {
+    dir.ancestors().find(|dir| dir.join(".git").symlink_metadata().is_ok())
+}
+
+/// Directories that are too large or too private to be protected by accident; `/` always is one.
+fn refused() -> Vec<PathBuf> {
+    env::home_dir().filter(|home| home.is_absolute()).into_iter().collect()
+}
+
+/// Writes `path` as it is reached from the directory `from`; both are relative to one place.
+fn relative(path: &Path, from: &Path) -> PathBuf {
+    let shared = path.components().zip(from.components()).take_while(|(a, b)| a == b).count();
+    let up = from.components().skip(shared).map(|_| Path::new(".."));
+    let down: PathBuf = path.components().skip(shared).collect();
+    let relative: PathBuf = up.chain([down.as_path()].into_iter().filter(|path| *path != Path::new(""))).collect();
+    if relative == Path::new("") { ".".into() } else { relative }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_are_shown_as_they_would_be_typed() {
+        let shown = |path: &str, from: &str| relative(Path::new(path), Path::new(from)).display().to_string();
+        assert_eq!(shown("a/b", ""), "a/b");
+        assert_eq!(shown("a/b", "a"), "b");
+        assert_eq!(shown("a/b", "a/c"), "../b");
+        assert_eq!(shown("x", "a/c"), "../../x");
+        assert_eq!(shown("a", "a"), ".");
+        assert_eq!(shown("a", "a/b"), "..");
+        assert_eq!(shown("ab/c", "a"), "../ab/c");
+    }
+
+    #[test]
+    fn a_repository_ends_the_search() {
+        let temp = tempfile::tempdir().unwrap();
+        let inner = temp.path().join("repo/src/deep");
+        std::fs::create_dir_all(&inner).unwrap();
+        std::fs::create_dir(temp.path().join("repo/.git")).unwrap();
+        assert_eq!(repository_root(&inner), Some(temp.path().join("repo").as_path()));
+        std::fs::write(temp.path().join("repo/src/.git"), "gitdir: ../.git/modules/src").unwrap();
+        assert_eq!(repository_root(&inner), Some(temp.path().join("repo/src").as_path()));
+    }
+}
