@@ -73,6 +73,9 @@ pub(crate) struct Checkpoint {
     pub(crate) info: CheckpointInfo,
     pub(crate) tree: ObjectId,
     pub(crate) facts_commit: ObjectId,
+    /// Permission bits of the worktree itself. Not part of the state: nobody works on them, but a worktree that is made
+    /// again must not be more open than it was.
+    pub(crate) root_mode: Option<u16>,
 }
 
 /// Everything that goes into a new checkpoint.
@@ -89,6 +92,7 @@ pub(crate) struct NewCheckpoint<'a> {
     pub(crate) totals: Option<(u64, u64)>,
     pub(crate) omitted: u64,
     pub(crate) partial: bool,
+    pub(crate) root_mode: Option<u16>,
 }
 
 impl NewCheckpoint<'_> {
@@ -111,6 +115,9 @@ impl NewCheckpoint<'_> {
             header("ckpt-bytes", bytes.to_string());
         }
         header("ckpt-omitted", self.omitted.to_string());
+        if let Some(mode) = self.root_mode {
+            header("ckpt-root-mode", format!("{mode:o}"));
+        }
         if self.partial {
             header("ckpt-scope", "paths".to_owned());
         }
@@ -158,6 +165,10 @@ impl Checkpoint {
         };
         let &[facts_commit] = commit.parents.as_slice() else { return None };
         let store = StoreId::parse(std::str::from_utf8(commit.header("ckpt-store")?).ok()?)?;
+        let root_mode = commit
+            .header("ckpt-root-mode")
+            .and_then(|mode| u16::from_str_radix(std::str::from_utf8(mode).ok()?, 8).ok())
+            .map(|mode| mode & 0o777);
         let info = CheckpointInfo {
             id: CheckpointId(id),
             kind,
@@ -177,7 +188,7 @@ impl Checkpoint {
             in_lineage: false,
             message: commit.message,
         };
-        Some((Self { info, tree: commit.tree, facts_commit }, store))
+        Some((Self { info, tree: commit.tree, facts_commit, root_mode }, store))
     }
 
     /// The state that the checkpoint holds.

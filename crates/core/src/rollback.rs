@@ -2,7 +2,14 @@
 
 use std::path::Path;
 
-use crate::{CheckpointId, CheckpointStore, Plan, Receipt, Result};
+use crate::checkout::{self, Restore, recover};
+use crate::checkpoint::Checkpoint;
+use crate::session::Session;
+use crate::snapshot::head_rules;
+use crate::state::{self, Entry, Node};
+use crate::{
+    CheckpointId, CheckpointStore, EntryKind, Error, OperationKind, PathFault, Plan, Receipt, RepoPath, Result,
+};
 
 impl CheckpointStore {
     /// Brings `paths`, and what is below them, to the checkpoint `to`; a path that did not exist there goes. Head stays,
@@ -13,8 +20,13 @@ impl CheckpointStore {
     /// As for [`CheckpointStore::reset`]; [`Error::Path`](crate::Error::Path) for a path outside, and for one that is
     /// neither in the checkpoint nor in the worktree.
     pub fn rollback<P: AsRef<Path>>(&self, to: CheckpointId, paths: &[P]) -> Result<Receipt> {
-        let _ = (to, paths.len());
-        todo!()
+        let to = self.require_checkpoint(to)?;
+        let paths = self.scope(paths)?;
+        let session = Session::begin(&self.0)?;
+        let recovered = recover::finish(&session)?;
+        let mut receipt = self.with_rollback(&to, paths.as_deref(), |restore| checkout::run(&session, restore))?;
+        receipt.recovered = recovered;
+        Ok(receipt)
     }
 
     /// Tells what [`CheckpointStore::rollback`] would do. Writes nothing.
@@ -22,7 +34,66 @@ impl CheckpointStore {
     /// # Errors
     /// As for [`CheckpointStore::rollback`].
     pub fn plan_rollback<P: AsRef<Path>>(&self, to: CheckpointId, paths: &[P]) -> Result<Plan> {
-        let _ = (to, paths.len());
-        todo!()
+        let to = self.require_checkpoint(to)?;
+        let paths = self.scope(paths)?;
+        self.with_rollback(&to, paths.as_deref(), |restore| checkout::dry_run(&self.0, restore))
+    }
+
+    /// The paths that are looked at, each once, none below another; `None` is the whole worktree.
+    fn scope<P: AsRef<Path>>(&self, paths: &[P]) -> Result<Option<Vec<RepoPath>>> {
+        let mut scope: Vec<RepoPath> = Vec::new();
+        for path in paths {
+            match self.worktree().repo_path(self.worktree().path(), path.as_ref())? {
+                Some(path) => scope.push(path),
+                None => return Ok(None),
+            }
+        }
+        scope.sort();
+        scope.dedup_by(|path, above| path.starts_with(above));
+        Ok(Some(scope))
+    }
+
+    fn with_rollback<T>(
+        &self,
+        to: &Checkpoint,
+        paths: Option<&[RepoPath]>,
+        act: impl FnOnce(&Restore<'_>) -> Result<T>,
+    ) -> Result<T> {
+        let objects = &self.0.objects;
+        let saved = to.state(objects)?;
+        for path in paths.unwrap_or_default() {
+            let in_worktree = self.worktree().path().join(path.as_path()).symlink_metadata().is_ok();
+            if !in_worktree && state::find(objects, &saved, path.as_bytes())?.is_none() {
+                return Err(Error::Path { path: path.as_path().to_owned(), reason: PathFault::Unknown });
+            }
+        }
+        let aim = |present: &Node| -> Result<(Node, Vec<RepoPath>)> {
+            let Some(paths) = paths else { return Ok((saved.clone(), Vec::new())) };
+            let mode = |dir: &[u8]| match state::find(objects, &saved, dir) {
+                Ok(Some(Entry { kind: EntryKind::Dir, mode, .. })) => mode,
+                _ => 0o755,
+            };
+            let mut state = present.clone();
+            for path in paths {
+                match state::find(objects, &saved, path.as_bytes())? {
+                    Some(entry) => state::replace(objects, &mut state, path.as_bytes(), entry, &mode)?,
+                    None => state::remove(objects, &mut state, path.as_bytes())?,
+                }
+            }
+            Ok((state, Vec::new()))
+        };
+        let rules = head_rules(objects, to)?.unwrap_or_default();
+        act(&Restore {
+            kind: OperationKind::Rollback,
+            to,
+            head: self.head()?,
+            paths,
+            target: None,
+            undo_next: None,
+            redo_next: None,
+            reference: saved.clone(),
+            rules: &rules,
+            aim: &aim,
+        })
     }
 }

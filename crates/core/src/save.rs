@@ -215,6 +215,7 @@ fn save(session: &Session<'_>, options: &SaveOptions) -> Result<Saved> {
         totals: Some((snapshot.counts.files, snapshot.counts.bytes)),
         omitted: snapshot.omitted.len() as u64,
         partial: false,
+        root_mode: Some(snapshot.root_mode),
     };
     // The blobs and trees of a first save stand in a pack of their own, so that other stores may share it.
     let mut packs = Vec::new();
@@ -254,6 +255,7 @@ pub(crate) struct NewState<'a> {
     pub(crate) totals: Option<(u64, u64)>,
     pub(crate) omitted: u64,
     pub(crate) partial: bool,
+    pub(crate) root_mode: Option<u16>,
 }
 
 /// Packs the facts and the checkpoint of a state. It becomes one of the store's when an operation names it.
@@ -278,6 +280,7 @@ pub(crate) fn put_checkpoint(
         totals: new.totals,
         omitted: new.omitted,
         partial: new.partial,
+        root_mode: new.root_mode,
     }
     .commit();
     let id = sink.put(Kind::Commit, &commit.encode())?;
@@ -306,8 +309,8 @@ pub(crate) fn put_save(
         safety: None,
         paths: &[],
         target: None,
-        undo_next: tip.undo_next,
-        redo_next: tip.redo_next.filter(|_| !is_manual),
+        undo_next: tip.top_undo(),
+        redo_next: tip.top_redo().filter(|_| !is_manual),
         subject: &checkpoint.info.message,
     };
     put_operation(session, sink, &new)

@@ -78,9 +78,11 @@ pub struct Operation {
     pub saved: u64,
     pub(crate) parent: Option<OperationId>,
     pub(crate) skip: Option<OperationId>,
-    /// What `undo` would take back after this operation.
+    /// What `undo` would take back after this operation; for a reset or rollback, which is that itself, after it was
+    /// taken back.
     pub(crate) undo_next: Option<OperationId>,
-    /// The undo that `redo` would take back after this operation.
+    /// The undo that `redo` would take back after this operation; for an undo, which is that itself, after it was taken
+    /// back.
     pub(crate) redo_next: Option<OperationId>,
     pub(crate) tree: ObjectId,
     pub(crate) facts_commit: Option<ObjectId>,
@@ -228,6 +230,22 @@ impl Operation {
             facts_commit,
             store: StoreId::parse(std::str::from_utf8(commit.header("ckpt-store")?).ok()?)?,
         })
+    }
+
+    /// What `undo` takes back when this is the newest operation.
+    pub(crate) fn top_undo(&self) -> Option<OperationId> {
+        match self.kind {
+            OperationKind::Reset | OperationKind::Rollback => Some(self.id),
+            _ => self.undo_next,
+        }
+    }
+
+    /// The undo that `redo` takes back when this is the newest operation.
+    pub(crate) fn top_redo(&self) -> Option<OperationId> {
+        match self.kind {
+            OperationKind::Undo => Some(self.id),
+            _ => self.redo_next,
+        }
     }
 
     /// The state of the files that the operation stands for.

@@ -15,6 +15,13 @@ pub(crate) const DIR_FLAGS: OFlags =
 /// Longest path given to one system call. Longer ones are opened in pieces.
 const PIECE: usize = 4000;
 
+/// Whether an error of looking below a directory says that nothing stands there: no entry, or something else than a
+/// directory, a link included, on the way.
+pub fn is_absence(err: &io::Error) -> bool {
+    matches!(err.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
+        || err.raw_os_error() == Some(rustix::io::Errno::LOOP.raw_os_error())
+}
+
 /// Opens the directory `path` (bytes, `/`-separated, relative, any length, no `..`) below `root`.
 pub(crate) fn open(root: BorrowedFd<'_>, path: &[u8]) -> io::Result<OwnedFd> {
     let mut current: Option<OwnedFd> = None;

@@ -20,6 +20,7 @@ mod new_file;
 mod stat;
 mod system;
 
+pub use beneath::is_absence;
 pub use dir::Dir;
 pub use durable::Durability;
 pub use entries::{Entries, Entry};

@@ -1,23 +1,360 @@
-//! Interrupted restores.
+//! Interrupted restores: finished by the next command that may touch the worktree, or taken back by the one that was
+//! interrupted.
+//!
+//! The states before and after stand in the store, so each path is compared with both: as after, it is done; as before,
+//! it is written; neither, somebody else was there, and it is kept. After another boot a path that is neither may be
+//! what a power cut left of our own writing; it is held by a new safety checkpoint and then written.
 
-use crate::session::Session;
-use crate::store::Inner;
-use crate::{Notice, Recovery, Result};
+use std::collections::BTreeSet;
+use std::sync::Arc;
 
-/// Whether a journal is waiting.
+use ckpt_fs::{Dir, Entries, Lock};
+
+use super::apply::{Apply, TMP};
+use super::journal::{self, Found, Journal};
+use super::present::{Captured, capture};
+use super::step::{OnDisk, Seen, Step, info_of, look};
+use super::{facts_commit, make_root};
+use crate::checkpoint::Checkpoint;
+use crate::differences::{count, visible};
+use crate::error::Context;
+use crate::path::split;
+use crate::save::{NewState, put_checkpoint, put_operation, put_save};
+use crate::session::{Session, open_worktree};
+use crate::snapshot::{StoreIngest, head_rules};
+use crate::state::{self, Change, Entry, Node};
+use crate::store::{Inner, locks_dir};
+use crate::timeline::NewOperation;
+use crate::{CheckpointKind, Error, Notice, ObjectFault, Operation, Recovery, RepoPath, Result};
+
+/// Whether a restore was interrupted, or is running.
 pub(crate) fn is_pending(store: &Inner) -> Result<bool> {
-    let _ = store;
-    Ok(false)
+    Ok(!matches!(journal::read(store)?, Found::None))
 }
 
-/// Finishes an interrupted restore.
-pub(crate) fn finish(session: &Session<'_>) -> Result<Option<Recovery>> {
-    let _ = session;
-    Ok(None)
-}
-
-/// Finishes an interrupted restore before the worktree is read.
+/// Finishes an interrupted restore before the worktree is read. One that is running is left alone.
 pub(crate) fn finish_first(store: &Inner) -> Result<(Option<Recovery>, Option<Notice>)> {
-    let _ = store;
-    Ok((None, None))
+    if !is_pending(store)? {
+        return Ok((None, None));
+    }
+    let locks = locks_dir(&store.layout)?;
+    let name = store.layout.lock_name();
+    if Lock::is_held(&locks, name.as_bytes()).context("look at", store.layout.checkpoint_dir.join(&name))? {
+        return Ok((None, Some(Notice::InterruptedRestore)));
+    }
+    let session = Session::begin(store)?;
+    Ok((finish(&session)?, None))
+}
+
+/// Finishes an interrupted restore; `None` when there is none.
+pub(crate) fn finish(session: &Session<'_>) -> Result<Option<Recovery>> {
+    let store = session.store;
+    let journal = match journal::read(store)? {
+        Found::None => return Ok(None),
+        Found::Journal(journal) => journal,
+        // Written atomically: it was damaged later. What it stood for cannot be known; the next save sees the worktree.
+        Found::Damaged => {
+            journal::clear(session)?;
+            return Ok(None);
+        }
+    };
+    let tip = store.tip()?;
+    if tip.id != journal.tip {
+        // It was recorded, and the crash came before the journal was removed.
+        journal::clear(session)?;
+        return Ok(None);
+    }
+    let operation = Operation::read(&store.objects, journal.operation)?;
+    let to = operation
+        .checkpoint
+        .ok_or_else(|| Error::object(journal.operation.0, ObjectFault::Damaged("it is no restore".to_owned())))?;
+    let to = Checkpoint::require(&store.objects, to, store.id)?;
+    make_root(session, &to)?;
+    let root = open_worktree(store.worktree.path())?;
+    Interrupted { session, journal, tip, operation, to, root }.finish().map(Some)
+}
+
+/// A restore that was begun and not ended.
+struct Interrupted<'a> {
+    session: &'a Session<'a>,
+    journal: Journal,
+    tip: Operation,
+    operation: Operation,
+    to: Checkpoint,
+    root: Dir,
+}
+
+/// Where each path of an interrupted restore stands.
+#[derive(Default)]
+struct Sorted {
+    done: Vec<Step>,
+    to_do: Vec<Step>,
+    /// Neither as before nor as after.
+    other: Vec<Step>,
+}
+
+impl Interrupted<'_> {
+    fn finish(self) -> Result<Recovery> {
+        let (session, store) = (self.session, self.session.store);
+        let objects = &store.objects;
+        let before = Checkpoint::require(objects, self.journal.safety, store.id)?.state(objects)?;
+        let after = self.operation.state(objects)?;
+        let steps = steps_between(store, &before, &after)?;
+        let mut kept: BTreeSet<RepoPath> = sweep_temporaries(&self.root, &self.journal.token, &steps)?;
+        let mut sorted = self.sort(&steps)?;
+        let mut tip = self.tip.clone();
+        let mut result = after.clone();
+        let has_others = !sorted.other.is_empty();
+        if has_others {
+            tip = self.hold_others(&before, &mut sorted, &mut result, &mut kept)?;
+        }
+        let applied = Apply::new(store, &self.root, &self.journal.token, false).run(&sorted.to_do)?;
+        for (number, _) in &applied.conflicts {
+            let Some(step) = sorted.to_do.iter().find(|step| step.number == *number) else { continue };
+            kept.insert(RepoPath::trusted(step.path.clone()));
+            put_info(store, &mut result, step)?;
+        }
+        self.root.sync_file_system(store.options.durability).context("sync", store.worktree.path())?;
+        let operation = if has_others || !applied.conflicts.is_empty() {
+            self.record_anew(&result, &tip)?
+        } else {
+            self.operation.clone()
+        };
+        session.move_timeline(tip.id, operation.id)?;
+        journal::clear(session)?;
+        let is_finished = |step: &&Step| !applied.conflicts.iter().any(|(number, _)| *number == step.number);
+        Ok(Recovery {
+            kind: operation.kind,
+            operation: operation.id,
+            to: self.to.info.id,
+            safety: operation.safety,
+            finished: sorted
+                .to_do
+                .iter()
+                .filter(is_finished)
+                .map(|step| RepoPath::trusted(step.path.clone()))
+                .collect(),
+            kept: kept.into_iter().collect(),
+        })
+    }
+
+    fn sort(&self, steps: &[Step]) -> Result<Sorted> {
+        let mut sorted = Sorted::default();
+        for step in steps {
+            match look(&self.root, step)? {
+                OnDisk::Done => sorted.done.push(step.clone()),
+                OnDisk::ToDo => sorted.to_do.push(step.clone()),
+                OnDisk::Empty | OnDisk::Other => sorted.other.push(step.clone()),
+            }
+        }
+        Ok(sorted)
+    }
+
+    /// Holds what is neither as before nor as after in a new safety checkpoint. After another boot it may then be
+    /// written; else it stays. The operation that the restore is recorded after.
+    fn hold_others(
+        &self,
+        before: &Node,
+        sorted: &mut Sorted,
+        result: &mut Node,
+        kept: &mut BTreeSet<RepoPath>,
+    ) -> Result<Operation> {
+        let (session, store) = (self.session, self.session.store);
+        let objects = &store.objects;
+        let ingest = StoreIngest::new(session)?;
+        let mut present = before.clone();
+        for step in &sorted.done {
+            put_side(store, &mut present, &step.path, step.to)?;
+        }
+        let may_write = self.journal.is_of_another_boot();
+        for step in std::mem::take(&mut sorted.other) {
+            let path = RepoPath::trusted(step.path.clone());
+            match capture(store, &self.root, &step.path, &ingest)? {
+                Captured::Held(entry) => {
+                    let info = entry.info();
+                    state::replace(objects, &mut present, &step.path, entry.clone(), &|_| 0o755)?;
+                    if may_write && !info.is_dir() {
+                        sorted.to_do.push(Step { from: Some(info), ..step });
+                    } else {
+                        state::replace(objects, result, &step.path, entry, &|_| 0o755)?;
+                        kept.insert(path);
+                    }
+                }
+                Captured::Nothing => state::remove(objects, &mut present, &step.path)?,
+                Captured::NotHeld(_) => {
+                    put_side(store, result, &step.path, step.from)?;
+                    kept.insert(path);
+                }
+            }
+        }
+        sorted.to_do.sort_by_key(|step| step.number);
+        let head = store.head(&self.tip)?;
+        let mut sink = &ingest;
+        let encoded = state::encode(&present, objects, &mut sink, &mut |_, _| {})?;
+        let mut changes = Vec::new();
+        let head_state = head.as_ref().map(|head| head.state(objects)).transpose()?;
+        state::diff(objects, head_state.as_ref(), Some(&present), &mut |change| {
+            changes.push(change);
+            Ok(())
+        })?;
+        let rules = head_rules(objects, &self.to)?.unwrap_or_default();
+        let message = format!("in an interrupted {} to {}", self.operation.kind.word(), self.to.info.id.short());
+        let new = NewState {
+            encoded,
+            rules: &rules.encode(),
+            kind: CheckpointKind::Auto,
+            message: message.as_bytes(),
+            changes: count(&visible(changes)),
+            totals: None,
+            omitted: 0,
+            partial: true,
+            root_mode: None,
+        };
+        let checkpoint = put_checkpoint(session, &ingest, &new, &self.tip, head.as_ref())?;
+        let operation = put_save(session, &ingest, &checkpoint, &self.tip)?;
+        session.publish(Vec::new(), ingest)?;
+        session.move_timeline(self.tip.id, operation.id)?;
+        // The journal must name the tip that it belongs to: else a second interruption would find a stranger's.
+        Journal { tip: operation.id, ..self.journal.clone() }.write(session)?;
+        Ok(operation)
+    }
+
+    /// The operation of the restore, with what stands there now.
+    fn record_anew(&self, result: &Node, tip: &Operation) -> Result<Operation> {
+        let (session, store) = (self.session, self.session.store);
+        let ingest = StoreIngest::new(session)?;
+        let mut sink = &ingest;
+        let encoded = state::encode(result, &store.objects, &mut sink, &mut |_, _| {})?;
+        let rules = head_rules(&store.objects, &self.to)?.unwrap_or_default();
+        let facts = facts_commit(store, &ingest, &self.to, encoded, &rules)?;
+        let old = &self.operation;
+        let new = NewOperation {
+            kind: old.kind,
+            parent: Some(tip),
+            time_ns: store.options.clock.now_ns(),
+            store: store.id,
+            tree: encoded.tree,
+            checkpoint: Some((self.to.info.id, self.to.info.kind, self.to.facts_commit)),
+            facts_commit: Some(facts),
+            head: old.head,
+            safety: old.safety,
+            paths: &old.paths,
+            target: old.target,
+            undo_next: old.undo_next,
+            redo_next: old.redo_next,
+            subject: &self.to.info.message,
+        };
+        let operation = put_operation(session, &ingest, &new)?;
+        session.publish(Vec::new(), ingest)?;
+        Ok(operation)
+    }
+}
+
+/// The steps of a restore, as they were numbered when it began.
+fn steps_between(store: &Inner, before: &Node, after: &Node) -> Result<Vec<Step>> {
+    let mut steps = Vec::new();
+    state::diff(&store.objects, Some(before), Some(after), &mut |change: Change| {
+        steps.push(Step::new(steps.len(), change));
+        Ok(())
+    })?;
+    Ok(steps)
+}
+
+fn put_side(store: &Inner, root: &mut Node, path: &[u8], side: Option<state::EntryInfo>) -> Result<()> {
+    let Some(info) = side else { return state::remove(&store.objects, root, path) };
+    let dir = if info.is_dir() {
+        let known = state::find(&store.objects, root, path)?.and_then(|entry| entry.dir);
+        Some(known.unwrap_or_else(|| Node::Loaded(Arc::default())))
+    } else {
+        None
+    };
+    let entry = Entry { name: Vec::new(), kind: info.kind, mode: info.mode, id: info.id, dir };
+    state::replace(&store.objects, root, path, entry, &|_| 0o755)
+}
+
+/// A step that was not done: its path is as before.
+fn put_info(store: &Inner, root: &mut Node, step: &Step) -> Result<()> {
+    put_side(store, root, &step.path, step.from)
+}
+
+/// Brings the worktree back to where a restore began, after an error or at the caller's wish. The journal goes when all
+/// is as before; else it stays, and the next command finishes what was begun.
+pub(crate) fn go_back(session: &Session<'_>, journal: &Journal, root: &Dir, steps: &[Step]) -> Result<()> {
+    let store = session.store;
+    sweep_temporaries(root, &journal.token, steps)?;
+    let mut back = Vec::new();
+    for step in steps {
+        let reversed = step.reversed();
+        if look(root, &reversed)? == OnDisk::ToDo {
+            back.push(reversed);
+        }
+    }
+    Apply::new(store, root, &journal.token, false).run(&back)?;
+    root.sync_file_system(store.options.durability).context("sync", store.worktree.path())?;
+    journal::clear(session)
+}
+
+/// Deals with the temporaries that an interruption left beside the paths of `steps`: what we were writing is removed;
+/// what we had moved aside is removed if the store holds it, and put back if it is somebody's edit. The paths of those.
+fn sweep_temporaries(root: &Dir, token: &str, steps: &[Step]) -> Result<BTreeSet<RepoPath>> {
+    let prefix = format!("{TMP}{token}-");
+    let dirs: BTreeSet<&[u8]> = steps.iter().map(|step| split(&step.path).0).collect();
+    let mut kept = BTreeSet::new();
+    let mut names = Entries::default();
+    for path in dirs {
+        let Ok(dir) = root.open_beneath(path) else { continue };
+        if dir.read_entries(&mut names).is_err() {
+            continue;
+        }
+        for entry in names.iter() {
+            let Some(rest) = entry.name.strip_prefix(prefix.as_bytes()) else { continue };
+            let (digits, is_aside) = match rest.strip_suffix(b"o") {
+                Some(digits) => (digits, true),
+                None => (rest, false),
+            };
+            let number = std::str::from_utf8(digits).ok().and_then(|digits| digits.parse::<usize>().ok());
+            let step = number.and_then(|number| steps.iter().find(|step| step.number == number));
+            let Some(step) = step.filter(|step| split(&step.path).0 == path) else { continue };
+            if sweep_one(&dir, entry.name, is_aside, step)? {
+                kept.insert(RepoPath::trusted(step.path.clone()));
+            }
+        }
+    }
+    Ok(kept)
+}
+
+/// Deals with one temporary. Whether it was somebody's edit, which stands under its name again.
+fn sweep_one(dir: &Dir, tmp: &[u8], is_aside: bool, step: &Step) -> Result<bool> {
+    let (_, name) = split(&step.path);
+    let fail = |err| Error::Io { action: "remove a temporary in", path: step_dir(step), source: err };
+    let sides = [step.from, step.to];
+    let is_held = |seen: &Seen| matches!(seen, Seen::Entry(info, _) if sides.contains(&Some(*info)));
+    let now = info_of(dir, name)?;
+    // Without a victim behind it, a temporary is what we were writing: the exchange has not happened.
+    let is_victim = is_aside || is_held(&now) && matches!(&now, Seen::Entry(info, _) if Some(*info) == step.to);
+    if !is_victim || is_held(&info_of(dir, tmp)?) {
+        dir.remove_tree(tmp).map_err(fail)?;
+        return Ok(false);
+    }
+    match now {
+        Seen::Nothing => dir.rename_noreplace(tmp, dir, name).map_err(fail)?,
+        _ if is_aside => {
+            // Somebody made a new entry under the name: both stay.
+            let beside = [name, b".ckpt-kept"].concat();
+            dir.rename_noreplace(tmp, dir, &beside).map_err(fail)?;
+        }
+        _ => {
+            if !dir.exchange(tmp, dir, name).map_err(fail)? {
+                return Ok(false);
+            }
+            dir.remove_file(tmp).map_err(fail)?;
+        }
+    }
+    Ok(true)
+}
+
+fn step_dir(step: &Step) -> std::path::PathBuf {
+    use std::os::unix::ffi::OsStrExt;
+
+    std::ffi::OsStr::from_bytes(split(&step.path).0).into()
 }

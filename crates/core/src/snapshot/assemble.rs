@@ -10,8 +10,8 @@ use super::walk::Seen;
 use crate::state::{Defaults, Encoded, Entry, Listing, Node, Stored};
 use crate::{ObjectId, Reason};
 
-/// The state of the root. Directories that are as the cache has them are taken from it without their entries.
-pub(super) fn state(seen: &Seen, cache: Option<&StatCache>, root_mode: u16) -> Node {
+/// The state of the directory where the walk began. Directories that are as the cache has them are taken from it without their entries.
+pub(super) fn state(seen: &Seen, cache: Option<&StatCache>) -> Node {
     // Children have higher slots than their parents: backwards, every child is done before it is needed. Each node is
     // needed once, by its parent.
     let mut nodes: Vec<Option<Node>> = Vec::new();
@@ -32,14 +32,7 @@ pub(super) fn state(seen: &Seen, cache: Option<&StatCache>, root_mode: u16) -> N
         nodes[slot] = Some(node);
     }
     let root = nodes.first_mut().and_then(Option::take);
-    match root {
-        Some(Node::Loaded(mut listing)) => {
-            Arc::make_mut(&mut listing).root_mode = Some(root_mode);
-            Node::Loaded(listing)
-        }
-        Some(stored) => stored,
-        None => Node::Loaded(Arc::new(Listing::of_root(root_mode))),
-    }
+    root.unwrap_or_else(|| Node::Loaded(Arc::default()))
 }
 
 /// Puts an entry into the listing of its directory.

@@ -103,7 +103,7 @@ impl Worker {
 
     fn look_inside(&mut self, shared: &Shared<'_>, job: &Job, dir: Dir, names: &Entries) -> Result<Outcome> {
         let walk = shared.walk;
-        if !job.path.is_empty() && walk.rule_options.skip_cache_dirs && rule_files::is_cache_dir(&dir, names) {
+        if job.slot != 0 && walk.rule_options.skip_cache_dirs && rule_files::is_cache_dir(&dir, names) {
             return Ok(Outcome::Omitted { reason: Reason::CacheDir, kept: None });
         }
         let cached = job.cached.and_then(|number| walk.cache?.dir(number));
@@ -147,10 +147,6 @@ impl Worker {
             }
         }
         is_clean &= next == end;
-        if job.path.is_empty() {
-            let mode = u32::from(walk.cache.map_or(0, |cache| cache.basis.root_mode));
-            is_clean &= mode == job.stat.mode & 0o777;
-        }
         let rules = place.rules.signature();
         Ok(finish(shared, job, dir, rules, all, is_clean))
     }

@@ -4,6 +4,7 @@
 //! and the sink that it is given: a save packs, a status only hashes.
 
 mod assemble;
+mod below;
 mod directory;
 mod head_view;
 mod ingest;
@@ -25,11 +26,12 @@ use crate::state::{self, Encoded, Node, ObjectSink};
 use crate::store::Inner;
 use crate::{Error, Notice, ObjectId, Omitted, Operation, Result, WorkspaceFault};
 
+use head_view::HeadDir;
 use rules::{RuleNotice, RuleOptions, Rules};
 use stat_cache::{CacheBasis, CacheBuilder, StatCache};
-use walk::{Counts, Walk};
+use walk::{Counts, Start, Walk};
 
-pub(crate) use head_view::HeadDir;
+pub(crate) use below::take_below;
 pub(crate) use ingest::{Ingest, StoreIngest};
 pub(crate) use worktree_file::{FileRead, read_file, read_link};
 
@@ -55,7 +57,8 @@ pub(crate) struct Snapshot {
     pub(crate) counts: Counts,
     pub(crate) rules: Rules,
     pub(crate) root_dir: Arc<Dir>,
-    root_mode: u16,
+    /// Permission bits of the worktree itself.
+    pub(crate) root_mode: u16,
     cache: Option<CacheBuilder>,
 }
 
@@ -95,19 +98,19 @@ pub(crate) fn take(
         cache: cache.as_ref(),
         must_look_up,
         cache_knows_head: cache.as_ref().is_some_and(|cache| cache.basis.head == head_id),
-        head: HeadDir::root(head_state),
         ingest,
         horizon_ns,
         skip: store_inside(store),
     };
-    let mut seen = walk.run()?;
+    let start = Start { path: Vec::new(), stat, head: HeadDir::root(head_state), cached: cache.as_ref().map(|_| 0) };
+    let mut seen = walk.run(start)?;
     drop(walk);
     let failed = seen.omitted.iter().filter(|omitted| omitted.reason.is_failure()).count();
     if seen.counts.files == 0 && failed > 0 {
         return Err(Error::workspace(path, WorkspaceFault::Unreadable(failed)));
     }
     let root_mode = u16::try_from(stat.mode & 0o777).unwrap_or(0);
-    let root = assemble::state(&seen, cache.as_ref(), root_mode);
+    let root = assemble::state(&seen, cache.as_ref());
     let mut ids: Vec<Option<Encoded>> = vec![None; seen.slots()];
     let encoded = state::encode(&root, &store.objects, sink, &mut |slot, encoded| {
         if let Some(place) = ids.get_mut(slot as usize) {
@@ -144,7 +147,6 @@ impl Snapshot {
             head: operation.head.map_or(ObjectId::ZERO, |head| head.0),
             packs: packs.iter().map(|pack| (pack.name, pack.bytes)).collect(),
             written_ns,
-            root_mode: self.root_mode,
             boot: ckpt_fs::boot_id(),
         };
         self.cache.as_ref()?.encode(&basis)

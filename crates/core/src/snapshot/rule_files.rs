@@ -2,6 +2,7 @@
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
 use std::sync::Arc;
 
 use ckpt_fs::{Dir, Entries, FileKind};
@@ -53,6 +54,39 @@ pub(super) fn enter(place: &Place<'_>, names: &Entries, notices: &mut Vec<Notice
         files.repo_exclude = repo_exclude(place, notices)?;
     }
     Ok(place.job.rules.enter(crate::path::split(&place.job.path).1, files))
+}
+
+/// The rules of the directory that holds `path`, read without a cache.
+pub(super) fn above(root: &Dir, root_path: &Path, above_root: Arc<DirRules>, path: &[u8]) -> Result<Arc<DirRules>> {
+    let mut rules = above_root;
+    let mut dir: &[u8] = b"";
+    let mut name: &[u8] = b"";
+    loop {
+        let mut files = RuleFiles::default();
+        if let Ok(handle) = root.open_beneath(dir) {
+            files.gitignore = read(&handle, b".gitignore")?;
+            files.ckptignore = read(&handle, b".ckptignore")?;
+            if !dir.is_empty()
+                && let Ok(Some(bytes)) = read_repo_exclude(&root_path.join(OsStr::from_bytes(dir)))
+            {
+                let id = HashOnly.put(Kind::Blob, &bytes)?;
+                files.repo_exclude = Some(RuleFile { id, content: RuleContent::Bytes(bytes) });
+            }
+        }
+        rules = rules.enter(name, files);
+        let start = if dir.is_empty() { 0 } else { dir.len() + 1 };
+        let Some(length) = path.get(start..).and_then(|rest| rest.iter().position(|&byte| byte == b'/')) else {
+            return Ok(rules);
+        };
+        dir = &path[..start + length];
+        name = &path[start..start + length];
+    }
+}
+
+fn read(dir: &Dir, name: &[u8]) -> Result<Option<RuleFile>> {
+    let Ok(Some(bytes)) = dir.read_file(name, MAX_BYTES) else { return Ok(None) };
+    let id = HashOnly.put(Kind::Blob, &bytes)?;
+    Ok(Some(RuleFile { id, content: RuleContent::Bytes(bytes) }))
 }
 
 fn repo_exclude(place: &Place<'_>, notices: &mut Vec<Notice>) -> Result<Option<RuleFile>> {

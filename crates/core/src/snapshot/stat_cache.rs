@@ -71,8 +71,6 @@ pub(crate) struct CacheBasis {
     pub(crate) packs: Vec<(ObjectId, u64)>,
     /// When it was written, by the file system's clock.
     pub(crate) written_ns: i64,
-    /// Mode of the root, `mode & 0o777`.
-    pub(crate) root_mode: u16,
     /// Boot in which it was written.
     pub(crate) boot: Option<String>,
 }
@@ -115,14 +113,13 @@ impl StatCache {
         let operation_seq = at.u64()?;
         let head = ObjectId::from_bytes(at.take()?);
         let [packs, devices, dirs, entries, names] = [at.u32()?, at.u32()?, at.u32()?, at.u32()?, at.u32()?];
-        let root_mode = u16::try_from(at.u32()?).ok()?;
+        at.u32()?;
         let mut basis = CacheBasis {
             operation,
             operation_seq,
             head,
             packs: Vec::new(),
             written_ns,
-            root_mode,
             boot: Some(boot_text).filter(|text| !text.is_empty()),
         };
         for _ in 0..packs {
@@ -328,7 +325,7 @@ impl CacheBuilder {
         out.extend_from_slice(basis.operation.as_bytes());
         out.extend_from_slice(&basis.operation_seq.to_le_bytes());
         out.extend_from_slice(basis.head.as_bytes());
-        for count in [packs, devices, self.dir_count, self.entry_count, names, u32::from(basis.root_mode)] {
+        for count in [packs, devices, self.dir_count, self.entry_count, names, 0] {
             out.extend_from_slice(&count.to_le_bytes());
         }
         for (name, bytes) in &basis.packs {
@@ -376,7 +373,6 @@ mod tests {
             head: ObjectId::ZERO,
             packs: vec![(ObjectId::EMPTY_TREE, 44)],
             written_ns: 1_000_100_000_000,
-            root_mode: 0o755,
             boot: Some("b".repeat(36)),
         };
         (builder.encode(&basis).unwrap(), basis)

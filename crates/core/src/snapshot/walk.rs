@@ -28,14 +28,13 @@ pub(crate) struct Walk<'a> {
     pub(crate) objects: &'a Objects,
     pub(crate) options: &'a StoreOptions,
     pub(crate) rule_options: &'a RuleOptions,
-    /// Rules of the root's parent.
+    /// Rules of the parent of the directory where it begins.
     pub(crate) above: Arc<DirRules>,
     pub(crate) cache: Option<&'a StatCache>,
     /// Whether an id in the cache has to be looked up before it is reused.
     pub(crate) must_look_up: bool,
     /// Whether the cache was made when head was what it is now.
     pub(crate) cache_knows_head: bool,
-    pub(crate) head: Arc<HeadDir>,
     pub(crate) ingest: &'a dyn Ingest,
     /// What changed at or after this time, by the file system's clock, may change again without a new stat.
     pub(crate) horizon_ns: i64,
@@ -205,25 +204,31 @@ impl Shared<'_> {
     }
 }
 
+/// Where a walk begins.
+pub(crate) struct Start {
+    /// Path from the root; empty for the root.
+    pub(crate) path: Vec<u8>,
+    pub(crate) stat: Stat,
+    pub(crate) head: Arc<HeadDir>,
+    /// Its number in the cache, where there is one.
+    pub(crate) cached: Option<u32>,
+}
+
 impl Walk<'_> {
-    /// Looks at everything below the root.
-    pub(crate) fn run(&self) -> Result<Seen> {
-        let stat = self.root.stat_self().map_err(|source| Error::Io {
-            action: "look at",
-            path: self.root_path.to_owned(),
-            source,
-        })?;
+    /// Looks at the directory `start` and everything below it.
+    pub(crate) fn run(&self, start: Start) -> Result<Seen> {
+        let depth = start.path.split(|&byte| byte == b'/').filter(|name| !name.is_empty()).count();
         let root = Job {
             slot: 0,
             parent: None,
-            path: Vec::new(),
-            depth: 0,
+            depth,
             rules: Arc::clone(&self.above),
-            cached: self.cache.map(|_| 0),
-            stat,
-            parent_device: stat.device,
+            cached: start.cached,
+            stat: start.stat,
+            parent_device: start.stat.device,
             was_mount: false,
-            head: Arc::clone(&self.head),
+            head: start.head,
+            path: start.path,
         };
         let shared = Shared {
             walk: self,

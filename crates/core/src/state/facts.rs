@@ -35,7 +35,6 @@ pub(super) struct DirFacts {
     file: Option<u16>,
     exec: Option<u16>,
     dir: Option<u16>,
-    pub(super) root_mode: Option<u16>,
     modes: Vec<(Vec<u8>, u16)>,
     pub(super) omitted: Vec<(Vec<u8>, Reason)>,
     children: Vec<(Vec<u8>, ObjectId)>,
@@ -83,7 +82,6 @@ fn parse(text: &[u8], facts: &mut DirFacts) -> Option<()> {
     for line in text.split(|&byte| byte == b'\n').filter(|line| !line.is_empty()) {
         let mut words = line.split(|&byte| byte == b' ');
         match (words.next()?, words.next()?, words.next()) {
-            (b"root", mode, None) => facts.root_mode = Some(parse_mode(mode)?),
             (b"default", b"file", Some(mode)) => facts.file = Some(parse_mode(mode)?),
             (b"default", b"exec", Some(mode)) => facts.exec = Some(parse_mode(mode)?),
             (b"default", b"dir", Some(mode)) => facts.dir = Some(parse_mode(mode)?),
@@ -134,9 +132,6 @@ pub(super) fn encode_self(listing: &Listing, inherited: Defaults, defaults: Defa
         text.extend_from_slice(&parts.join(&b' '));
         text.push(b'\n');
     };
-    if let Some(mode) = listing.root_mode.filter(|mode| *mode != Defaults::default().dir) {
-        line(&[b"root", octal(mode).as_bytes()]);
-    }
     let classes = [
         (b"file".as_slice(), inherited.file, defaults.file),
         (b"exec", inherited.exec, defaults.exec),
@@ -193,17 +188,16 @@ mod tests {
     fn frequent_modes_become_defaults_and_the_rest_is_named_c42() {
         let entries = vec![file("a b", 0o600), file("b", 0o664), file("c", 0o664), file("d", 0o775)];
         let omitted = vec![(b"x".to_vec(), Reason::Special), (b"y".to_vec(), Reason::Unstable)];
-        let listing = Listing { entries, omitted, root_mode: Some(0o700), slot: None };
+        let listing = Listing { entries, omitted, slot: None };
         let inherited = Defaults::default();
         let defaults = choose_defaults(&listing, inherited);
         let text = encode_self(&listing, inherited, defaults);
-        let expected = "root 700\ndefault file 664\ndefault exec 775\nmode 600 a%20b\nomitted special x\n";
+        let expected = "default file 664\ndefault exec 775\nmode 600 a%20b\nomitted special x\n";
         assert_eq!(String::from_utf8_lossy(&text), expected);
         let mut facts = DirFacts::default();
         parse(&text, &mut facts).unwrap();
         assert_eq!(facts.defaults(inherited), defaults);
         assert_eq!(facts.mode(b"a b"), Some(0o600));
-        assert_eq!(facts.root_mode, Some(0o700));
     }
 
     #[test]

@@ -109,8 +109,6 @@ pub(crate) struct Stored {
 pub(crate) struct Listing {
     pub(crate) entries: Vec<Entry>,
     pub(crate) omitted: Vec<(Vec<u8>, Reason)>,
-    /// Mode of the directory itself; for the root only, every other one has it in its entry.
-    pub(crate) root_mode: Option<u16>,
     /// Place in the walk that saw it, for the stat cache.
     pub(crate) slot: Option<u32>,
 }
@@ -118,12 +116,7 @@ pub(crate) struct Listing {
 impl Listing {
     /// An empty listing of the directory that a walk saw as number `slot`.
     pub(crate) fn of_slot(slot: u32) -> Self {
-        Self { entries: Vec::new(), omitted: Vec::new(), root_mode: None, slot: Some(slot) }
-    }
-
-    /// An empty listing of a root with the given mode.
-    pub(crate) fn of_root(mode: u16) -> Self {
-        Self { entries: Vec::new(), omitted: Vec::new(), root_mode: Some(mode), slot: None }
+        Self { entries: Vec::new(), omitted: Vec::new(), slot: Some(slot) }
     }
 
     /// The entry `name`.
@@ -226,6 +219,6 @@ impl Stored {
             let name = String::from_utf8_lossy(&pair[0].name).into_owned();
             return Err(unsafe_tree(format!("two entries are named {name:?}")));
         }
-        Ok(Listing { entries, omitted: facts.omitted, root_mode: facts.root_mode, slot: None })
+        Ok(Listing { entries, omitted: facts.omitted, slot: None })
     }
 }

@@ -45,6 +45,13 @@ pub(crate) struct Rules {
     above_root: Arc<DirRules>,
 }
 
+/// Nothing from above, and the default options.
+impl Default for Rules {
+    fn default() -> Self {
+        Self::with(RuleOptions::default(), Vec::new())
+    }
+}
+
 impl Rules {
     /// Rules of these parts; globs that are none ([`is_glob`]) are dropped.
     pub(super) fn with(mut options: RuleOptions, above: Vec<AboveFile>) -> Self {

@@ -1,0 +1,184 @@
+//! What stands in the worktree before a restore, held by the store: the whole of it, or some paths.
+
+use std::sync::Arc;
+
+use ckpt_fs::{Dir, Entries, FileKind};
+
+use crate::checkpoint::Checkpoint;
+use crate::path::{is_below, join, split};
+use crate::snapshot::{self, Against, FileRead, Ingest, Snapshot, read_file, read_link};
+use crate::state::{self, Entry, MAX_DEPTH, Name, Node, judge_name};
+use crate::store::Inner;
+use crate::{ConflictReason, EntryKind, Notice, ObjectId, Omitted, Reason, RepoPath, Result};
+
+/// The worktree as it stands, on its way into a safety checkpoint.
+pub(crate) struct Present {
+    pub(crate) root: Node,
+    /// Paths that were seen but are not held, or not as they are.
+    pub(crate) omitted: Vec<Omitted>,
+    pub(crate) notices: Vec<Notice>,
+    pub(crate) root_dir: Arc<Dir>,
+    /// The walk, where the whole worktree was looked at.
+    pub(crate) snapshot: Option<Snapshot>,
+}
+
+impl Present {
+    /// Looks at the whole worktree.
+    pub(crate) fn whole(
+        store: &Inner,
+        against: &Against<'_>,
+        ingest: &dyn Ingest,
+        sink: &mut dyn state::ObjectSink,
+    ) -> Result<Self> {
+        let mut snapshot = snapshot::take(store, against, ingest, sink)?;
+        Ok(Self {
+            root: snapshot.root.clone(),
+            omitted: snapshot.omitted.clone(),
+            notices: std::mem::take(&mut snapshot.notices),
+            root_dir: Arc::clone(&snapshot.root_dir),
+            snapshot: Some(snapshot),
+        })
+    }
+
+    /// Looks at `paths` only; everything else is taken to be as head has it.
+    pub(crate) fn paths(
+        store: &Inner,
+        head: Option<&Checkpoint>,
+        paths: &[RepoPath],
+        ingest: &dyn Ingest,
+    ) -> Result<Self> {
+        let objects = &store.objects;
+        let root_dir = Arc::new(crate::session::open_worktree(store.worktree.path())?);
+        let head_state = head.map(|head| head.state(objects)).transpose()?;
+        let root = head_state.clone().unwrap_or_else(state::empty);
+        let mut present = Self { root, omitted: Vec::new(), notices: Vec::new(), root_dir, snapshot: None };
+        for path in paths {
+            let below = snapshot::take_below(store, head, head_state.as_ref(), path, ingest)?;
+            present.omitted.extend(below.omitted);
+            present.notices.extend(below.notices);
+            match below.entry {
+                Some(entry) => present.put(store, path.as_bytes(), entry)?,
+                None => state::remove(objects, &mut present.root, path.as_bytes())?,
+            }
+        }
+        present.omitted.sort();
+        Ok(present)
+    }
+
+    /// Puts an entry into the state, with the directories on the way as the disk has them.
+    pub(crate) fn put(&mut self, store: &Inner, path: &[u8], entry: Entry) -> Result<()> {
+        let root_dir = Arc::clone(&self.root_dir);
+        let mode = |dir: &[u8]| {
+            let stat = root_dir.open_beneath(dir).and_then(|dir| dir.stat_self());
+            stat.map_or(0o755, |stat| u16::try_from(stat.mode & 0o777).unwrap_or(0o755))
+        };
+        state::replace(&store.objects, &mut self.root, path, entry, &mode)
+    }
+
+    /// Why the bytes at `path` are not held; `None` where they are, as far as the walk knows.
+    pub(crate) fn not_held(&self, path: &[u8]) -> Option<(&RepoPath, ConflictReason)> {
+        self.omitted.iter().find_map(|omitted| {
+            let reason = match omitted.reason {
+                Reason::Unreadable => ConflictReason::Unreadable,
+                Reason::Unstable => ConflictReason::Changing,
+                Reason::Unmounted => ConflictReason::Unmounted,
+                _ => return None,
+            };
+            is_below(path, omitted.path.as_bytes()).then_some((&omitted.path, reason))
+        })
+    }
+}
+
+/// What a look without rules found.
+pub(crate) enum Captured {
+    /// Nothing stands there.
+    Nothing,
+    /// It is held now, with everything below it.
+    Held(Entry),
+    /// It cannot be held.
+    NotHeld(ConflictReason),
+}
+
+/// Captures what stands at `path`, with everything below it: no rule leaves anything out. A directory with something in
+/// it that cannot be held is not held.
+pub(crate) fn capture(store: &Inner, root: &Dir, path: &[u8], ingest: &dyn Ingest) -> Result<Captured> {
+    let (dir, name) = split(path);
+    let parent = match root.open_beneath(dir) {
+        Ok(parent) => parent,
+        Err(err) if ckpt_fs::is_absence(&err) => return Ok(Captured::Nothing),
+        Err(_) => return Ok(Captured::NotHeld(ConflictReason::Unreadable)),
+    };
+    let entry = match capture_one(&parent, name, ingest)? {
+        Captured::Held(entry) => entry,
+        other => return Ok(other),
+    };
+    if entry.kind != EntryKind::Dir {
+        return Ok(Captured::Held(entry));
+    }
+    // Directories below, as a list: worktrees may be deep, stacks are not.
+    let mut top = Node::Loaded(Arc::default());
+    let mut waiting = vec![(Vec::new(), 1_usize)];
+    let mut names = Entries::default();
+    while let Some((below, depth)) = waiting.pop() {
+        let opened =
+            parent.open_beneath(&join(name, &below)).and_then(|dir| dir.read_entries(&mut names).map(|()| dir));
+        let Ok(dir) = opened else { return Ok(Captured::NotHeld(ConflictReason::Unreadable)) };
+        for found in names.iter() {
+            if judge_name(found.name) != Name::Plain {
+                let is_git = judge_name(found.name) == Name::DotGit;
+                let reason = if is_git { ConflictReason::HoldsGit } else { ConflictReason::HoldsUncaptured };
+                return Ok(Captured::NotHeld(reason));
+            }
+            match capture_one(&dir, found.name, ingest)? {
+                Captured::Nothing => {}
+                Captured::Held(entry) => {
+                    let path = join(&below, found.name);
+                    if entry.kind == EntryKind::Dir {
+                        if depth >= MAX_DEPTH {
+                            return Ok(Captured::NotHeld(ConflictReason::HoldsUncaptured));
+                        }
+                        waiting.push((path.clone(), depth + 1));
+                    }
+                    state::replace(&store.objects, &mut top, &path, entry, &|_| 0o755)?;
+                }
+                Captured::NotHeld(ConflictReason::Special) => {
+                    return Ok(Captured::NotHeld(ConflictReason::HoldsUncaptured));
+                }
+                Captured::NotHeld(reason) => return Ok(Captured::NotHeld(reason)),
+            }
+        }
+    }
+    Ok(Captured::Held(Entry { dir: Some(top), ..entry }))
+}
+
+/// Captures one entry; a directory without what is in it.
+pub(crate) fn capture_one(dir: &Dir, name: &[u8], ingest: &dyn Ingest) -> Result<Captured> {
+    let stat = match dir.stat(name) {
+        Ok(stat) => stat,
+        Err(err) if ckpt_fs::is_absence(&err) => return Ok(Captured::Nothing),
+        Err(_) => return Ok(Captured::NotHeld(ConflictReason::Unreadable)),
+    };
+    let mode = u16::try_from(stat.mode & 0o777).unwrap_or(0);
+    let (kind, read) = match stat.kind {
+        FileKind::Special => return Ok(Captured::NotHeld(ConflictReason::Special)),
+        FileKind::Dir => {
+            let node = Node::Loaded(Arc::default());
+            let id = ObjectId::ZERO;
+            return Ok(Captured::Held(Entry { name: name.to_vec(), kind: EntryKind::Dir, mode, id, dir: Some(node) }));
+        }
+        FileKind::Link => (EntryKind::Link, read_link(dir, name, stat, ingest)?),
+        FileKind::File => (EntryKind::File, read_file(dir, name, ingest, &mut Vec::new())?),
+    };
+    Ok(match read {
+        FileRead::Vanished => Captured::Nothing,
+        FileRead::Unreadable => Captured::NotHeld(ConflictReason::Unreadable),
+        FileRead::Read(read) if !read.is_stable => Captured::NotHeld(ConflictReason::Changing),
+        FileRead::Read(read) => {
+            let mode = match kind {
+                EntryKind::Link => 0,
+                _ => u16::try_from(read.stat.mode & 0o777).unwrap_or(0),
+            };
+            Captured::Held(Entry { name: name.to_vec(), kind, mode, id: read.id, dir: None })
+        }
+    })
+}

@@ -1,0 +1,104 @@
+//! A snapshot of one path: for a rollback, which looks at nothing else.
+
+use std::sync::Arc;
+
+use ckpt_fs::FileKind;
+
+use super::head_view::HeadDir;
+use super::rule_files;
+use super::walk::{Start, Walk};
+use super::{Ingest, assemble, discover_rules, store_inside};
+use crate::checkout::present::{Captured, capture_one};
+use crate::checkpoint::Checkpoint;
+use crate::path::split;
+use crate::state::{self, Entry, Node};
+use crate::store::Inner;
+use crate::{ConflictReason, EntryKind, Notice, ObjectId, Omitted, Reason, RepoPath, Result};
+
+/// What stands at one path.
+pub(crate) struct Below {
+    pub(crate) entry: Option<Entry>,
+    pub(crate) omitted: Vec<Omitted>,
+    pub(crate) notices: Vec<Notice>,
+}
+
+/// Looks at `path` and what is below it. No rule leaves out the path itself; below it the rules hold. What cannot be
+/// read keeps what head has for it.
+pub(crate) fn take_below(
+    store: &Inner,
+    head: Option<&Checkpoint>,
+    head_state: Option<&Node>,
+    path: &RepoPath,
+    ingest: &dyn Ingest,
+) -> Result<Below> {
+    let mut below = Below { entry: None, omitted: Vec::new(), notices: Vec::new() };
+    let root = Arc::new(crate::session::open_worktree(store.worktree.path())?);
+    let (dir, name) = split(path.as_bytes());
+    let parent = match root.open_beneath(dir) {
+        Ok(parent) => parent,
+        Err(err) if err.kind() == std::io::ErrorKind::PermissionDenied => {
+            below.keep(store, head_state, path, Reason::Unreadable)?;
+            return Ok(below);
+        }
+        Err(_) => return Ok(below),
+    };
+    let stat = match parent.try_stat(name) {
+        Ok(Some(stat)) => stat,
+        Ok(None) => return Ok(below),
+        Err(_) => {
+            below.keep(store, head_state, path, Reason::Unreadable)?;
+            return Ok(below);
+        }
+    };
+    if stat.kind != FileKind::Dir {
+        match capture_one(&parent, name, ingest)? {
+            Captured::Held(entry) => below.entry = Some(entry),
+            Captured::Nothing | Captured::NotHeld(ConflictReason::Special) => {}
+            Captured::NotHeld(ConflictReason::Changing) => below.keep(store, head_state, path, Reason::Unstable)?,
+            Captured::NotHeld(_) => below.keep(store, head_state, path, Reason::Unreadable)?,
+        }
+        return Ok(below);
+    }
+    let rules = discover_rules(store, head, &mut below.notices)?;
+    let mut head_dir = HeadDir::root(head_state.cloned());
+    for component in path.as_bytes().split(|&byte| byte == b'/') {
+        head_dir = head_dir.child(component);
+    }
+    let walk = Walk {
+        root: Arc::clone(&root),
+        root_path: store.worktree.path(),
+        objects: &store.objects,
+        options: &store.options,
+        rule_options: rules.options(),
+        above: rule_files::above(&root, store.worktree.path(), rules.above_root(), path.as_bytes())?,
+        cache: None,
+        must_look_up: false,
+        cache_knows_head: false,
+        ingest,
+        horizon_ns: i64::MIN,
+        skip: store_inside(store),
+    };
+    let seen = walk.run(Start { path: path.as_bytes().to_vec(), stat, head: head_dir, cached: None })?;
+    let kept = seen.omitted.iter().any(|omitted| omitted.path == *path && omitted.reason == Reason::Unreadable);
+    if kept {
+        below.keep(store, head_state, path, Reason::Unreadable)?;
+    } else {
+        let mode = u16::try_from(stat.mode & 0o777).unwrap_or(0);
+        let node = assemble::state(&seen, None);
+        let entry = Entry { name: name.to_vec(), kind: EntryKind::Dir, mode, id: ObjectId::ZERO, dir: Some(node) };
+        below.entry = Some(entry);
+        below.omitted = seen.omitted;
+    }
+    below.notices.extend(seen.notices);
+    Ok(below)
+}
+
+impl Below {
+    fn keep(&mut self, store: &Inner, head: Option<&Node>, path: &RepoPath, reason: Reason) -> Result<()> {
+        self.omitted.push(Omitted { path: path.clone(), reason });
+        if let Some(head) = head {
+            self.entry = state::find(&store.objects, head, path.as_bytes())?;
+        }
+        Ok(())
+    }
+}
