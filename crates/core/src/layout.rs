@@ -189,7 +189,7 @@ mod tests {
         let bytes = record.encode();
         assert_eq!(WorktreeRecord::decode(&bytes), Ok(record));
         for cut in 0..bytes.len() - 1 {
-            assert_eq!(WorktreeRecord::decode(&bytes[..cut]).is_ok(), false, "cut at {cut}");
+            assert!(WorktreeRecord::decode(&bytes[..cut]).is_err(), "cut at {cut}");
         }
         assert_eq!(WorktreeRecord::decode(b"ckpt-worktree 2\n"), Err(RecordFault::Newer("2".into())));
         assert_eq!(WorktreeRecord::decode(&[0; 50]), Err(RecordFault::Damaged));

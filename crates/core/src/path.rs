@@ -47,11 +47,6 @@ impl RepoPath {
         Path::new(OsStr::from_bytes(&self.0))
     }
 
-    /// Path of the directory that holds it (empty for the root) and its name there.
-    pub(crate) fn split(&self) -> (&[u8], &[u8]) {
-        split(&self.0)
-    }
-
     /// Whether it is `other` or lies below it.
     pub fn starts_with(&self, other: &Self) -> bool {
         is_below(&self.0, &other.0)
@@ -211,7 +206,7 @@ mod tests {
             assert!(RepoPath::new(bad).is_err(), "{bad:?}");
         }
         let path = RepoPath::new("a/b").unwrap();
-        assert_eq!(path.split(), (b"a".as_slice(), b"b".as_slice()));
+        assert_eq!(split(path.as_bytes()), (b"a".as_slice(), b"b".as_slice()));
         assert!(path.starts_with(&RepoPath::new("a").unwrap()));
         assert!(!RepoPath::new("ab").unwrap().starts_with(&RepoPath::new("a").unwrap()));
     }

@@ -4,7 +4,7 @@ use crate::checkpoint::Checkpoint;
 use crate::commit::Commit;
 use crate::{
     CheckpointId, CheckpointStore, Error, ObjectId, Operation, OperationId, OperationKind, Result, RevisionFault,
-    registry,
+    StoreState, registry,
 };
 
 /// A revision that was found.
@@ -124,11 +124,10 @@ impl CheckpointStore {
     /// The worktree of the other store under the same checkpoint directory that holds the checkpoint `id`.
     fn workspace_of(&self, id: ObjectId) -> Option<std::path::PathBuf> {
         for entry in registry::stores(&self.0.layout.checkpoint_dir).ok()? {
-            let worktree = match entry.state {
-                registry::StoreState::Valid { worktree }
-                | registry::StoreState::Gone { worktree }
-                | registry::StoreState::Unmounted { worktree } => worktree,
-                _ => continue,
+            let (StoreState::Valid { worktree } | StoreState::Gone { worktree } | StoreState::Unmounted { worktree }) =
+                entry.state
+            else {
+                continue;
             };
             if entry.path == self.0.path {
                 continue;

@@ -52,7 +52,7 @@ impl CheckpointStore {
     /// at the store's place cannot be used, [`Error::Locked`], [`Error::Io`].
     pub fn open_or_create(checkpoint_dir: &Path, worktree: &Path, options: StoreOptions) -> Result<Self> {
         let worktree = Worktree::locate(worktree)?;
-        if let Some(store) = Self::open_located(checkpoint_dir, &worktree, &options)? {
+        if let Some(store) = Self::open_located(checkpoint_dir, &worktree, options.clone())? {
             return Ok(store);
         }
         check_worktree(&worktree)?;
@@ -73,10 +73,10 @@ impl CheckpointStore {
     /// # Errors
     /// As for [`CheckpointStore::open_or_create`].
     pub fn open(checkpoint_dir: &Path, worktree: &Path, options: StoreOptions) -> Result<Option<Self>> {
-        Self::open_located(checkpoint_dir, &Worktree::locate(worktree)?, &options)
+        Self::open_located(checkpoint_dir, &Worktree::locate(worktree)?, options)
     }
 
-    fn open_located(checkpoint_dir: &Path, worktree: &Worktree, options: &StoreOptions) -> Result<Option<Self>> {
+    fn open_located(checkpoint_dir: &Path, worktree: &Worktree, options: StoreOptions) -> Result<Option<Self>> {
         let checkpoint_dir = crate::path::real_path(checkpoint_dir)?;
         let layout = Layout::new(&checkpoint_dir, worktree);
         match std::fs::symlink_metadata(layout.store_path()) {
@@ -87,7 +87,7 @@ impl CheckpointStore {
             Err(err) => return Err(err).context("look at", layout.store_path()),
         }
         check_place_of_open(&checkpoint_dir, worktree)?;
-        Ok(Some(Self(Arc::new(open_store(layout, worktree.clone(), options.clone())?))))
+        Ok(Some(Self(Arc::new(open_store(layout, worktree.clone(), options)?))))
     }
 
     /// The directory that is protected.

@@ -1,5 +1,7 @@
 //! `reset`, `rollback`, `undo`, `redo` through the library: what is on disk afterwards.
 
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
 use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};

@@ -55,7 +55,6 @@ pub(crate) struct Apply<'a> {
 /// A temporary that is written and waits for its place.
 struct Ready<'s> {
     step: &'s Step,
-    to: EntryInfo,
     dir: Arc<Dir>,
     tmp: Vec<u8>,
     /// The file, still open, while a batch is so small that its files are synced one by one.
@@ -384,7 +383,7 @@ impl<'a> Apply<'a> {
             let (file, size) = written?;
             (Some(file), size)
         };
-        Ok((Ready { step, to, dir, tmp, file }, size))
+        Ok((Ready { step, dir, tmp, file }, size))
     }
 
     fn write_content(&self, file: NewFile, to: EntryInfo, dir: &Dir, victim: Option<&Stat>) -> Result<(NewFile, u64)> {

@@ -34,6 +34,9 @@ use present::Present;
 use step::Step;
 use target::Target;
 
+/// Gives the state to restore, and the paths in it that were edited since.
+pub(crate) type Aim<'a> = dyn Fn(&Node) -> Result<(Node, Vec<RepoPath>)> + 'a;
+
 /// A restore that a verb asks for.
 pub(crate) struct Restore<'a> {
     pub(crate) kind: OperationKind,
@@ -53,7 +56,7 @@ pub(crate) struct Restore<'a> {
     /// The rules from outside that go with it.
     pub(crate) rules: &'a Rules,
     /// The state to restore, given what stands there now, and the paths in it that were edited since.
-    pub(crate) aim: &'a dyn Fn(&Node) -> Result<(Node, Vec<RepoPath>)>,
+    pub(crate) aim: &'a Aim<'a>,
 }
 
 /// A restore up to its plan.

@@ -77,19 +77,6 @@ pub(crate) fn write_patch(
     write_one(out, path, old, new)
 }
 
-/// The counts that [`write_patch`] would answer, without the text.
-///
-/// # Errors
-/// As for [`write_patch`].
-pub(crate) fn count_lines(old: Option<&Side<'_>>, new: Option<&Side<'_>>) -> Result<LineCounts, git2::Error> {
-    if changes_kind(old, new) {
-        let removed = Body::between(content(old), b"")?.counts()?;
-        let added = Body::between(b"", content(new))?.counts()?;
-        return Ok(removed.plus(added));
-    }
-    Body::between(content(old), content(new))?.counts()
-}
-
 fn changes_kind(old: Option<&Side<'_>>, new: Option<&Side<'_>>) -> bool {
     matches!((old, new), (Some(old), Some(new)) if old.kind() != new.kind())
 }

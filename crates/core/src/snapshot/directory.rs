@@ -67,9 +67,9 @@ struct Looked {
 
 impl Worker {
     /// Looks at the directory of `job`.
-    pub(super) fn look(&mut self, shared: &Shared<'_>, job: Job) -> Result<()> {
+    pub(super) fn look(&mut self, shared: &Shared<'_>, job: &Job) -> Result<()> {
         let slot = job.slot;
-        let outcome = match self.outcome(shared, &job)? {
+        let outcome = match self.outcome(shared, job)? {
             Outcome::Omitted { reason, kept } => {
                 self.omit(&job.path, reason);
                 Outcome::Omitted { reason, kept }

@@ -27,7 +27,7 @@ use crate::store::Inner;
 use crate::{Error, Notice, ObjectId, Omitted, Operation, Result, WorkspaceFault};
 
 use head_view::HeadDir;
-use rules::{RuleNotice, RuleOptions, Rules};
+use rules::{RuleNotice, Rules};
 use stat_cache::{CacheBasis, CacheBuilder, StatCache};
 use walk::{Counts, Start, Walk};
 

@@ -179,9 +179,9 @@ impl Shared<'_> {
         queue.jobs.extend(children.into_iter().rev());
         drop(queue);
         if many {
-            self.wake.notify_all()
+            self.wake.notify_all();
         } else {
-            self.wake.notify_one()
+            self.wake.notify_one();
         }
         first
     }
@@ -244,7 +244,7 @@ impl Walk<'_> {
         let mut workers = vec![Worker::default()];
         for _ in 0..ALONE {
             match shared.take(true) {
-                Some(job) => shared.done(workers[0].look(&shared, job)),
+                Some(job) => shared.done(workers[0].look(&shared, &job)),
                 None => break,
             }
         }
@@ -278,7 +278,7 @@ impl Walk<'_> {
 fn work(shared: &Shared<'_>, worker: &mut Worker) {
     while let Some(job) = shared.take(false) {
         let interrupted = shared.walk.options.observer.interrupted();
-        let result = if interrupted { Err(Error::Interrupted) } else { worker.look(shared, job) };
+        let result = if interrupted { Err(Error::Interrupted) } else { worker.look(shared, &job) };
         shared.done(result);
     }
 }

@@ -7,6 +7,9 @@ use crate::objects::Objects;
 use crate::path::split;
 use crate::{ObjectId, Result};
 
+/// Gives the mode of a directory that has to be made, by its path.
+pub(crate) type DirMode<'a> = &'a dyn Fn(&[u8]) -> u16;
+
 /// The entry at `path` (not the root); `None` where nothing stands.
 pub(crate) fn find(objects: &Objects, root: &Node, path: &[u8]) -> Result<Option<Entry>> {
     let mut node = root.clone();
@@ -32,7 +35,7 @@ pub(crate) fn replace(
     root: &mut Node,
     path: &[u8],
     entry: Entry,
-    dir_mode: &dyn Fn(&[u8]) -> u16,
+    dir_mode: DirMode<'_>,
 ) -> Result<()> {
     let (dir, name) = split(path);
     let Some(listing) = descend(objects, root, dir, Some(dir_mode))? else { return Ok(()) };
@@ -107,7 +110,7 @@ fn descend<'a>(
     objects: &Objects,
     root: &'a mut Node,
     path: &[u8],
-    dir_mode: Option<&dyn Fn(&[u8]) -> u16>,
+    dir_mode: Option<DirMode<'_>>,
 ) -> Result<Option<&'a mut Listing>> {
     let mut listing = load_mut(objects, root)?;
     let mut start = 0;

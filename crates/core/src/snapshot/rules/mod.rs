@@ -28,7 +28,6 @@ mod tests;
 
 pub(crate) use dir_rules::DirRules;
 pub(crate) use discover::RuleNotice;
-pub(crate) use encoding::DecodeError;
 pub(crate) use files::{RuleContent, RuleFile, RuleFiles};
 pub(crate) use outside::Rules;
 pub(crate) use repository::read_repo_exclude;

@@ -75,6 +75,7 @@ impl Rules {
     }
 
     /// Changes when anything here changes.
+    #[cfg(test)]
     pub(crate) fn signature(&self) -> u64 {
         self.above_root.signature()
     }
