@@ -59,8 +59,7 @@ fn for_workspace(path: &Path, reason: &WorkspaceFault, invocation: &Invocation) 
             format!("name the directory that holds it: {}", invocation.command_for(parent.to_owned(), ["save"]))
         }
         WorkspaceFault::Refused => format!(
-            "save a directory below it: {}; or, if you mean all of it: {}",
-            invocation.command_for(".".into(), ["save"]),
+            "name a directory below it with -w; or, if you mean all of it: {}",
             invocation.command_for(path.to_owned(), ["save", "--force-workspace"])
         ),
         WorkspaceFault::Nested(dir) if path.starts_with(dir) => {

@@ -27,6 +27,7 @@ mod quoting;
 mod reasons;
 mod reference;
 mod restore;
+mod schemas;
 mod signals;
 mod time;
 mod usage;

@@ -120,9 +120,10 @@ impl Restored {
         let message = wording::quoted_message(&store.checkpoint(self.to)?.message);
         let to = format!("{} {message}", printer.err().paint(Role::Id, self.to.short()));
         let what = match (self.kind, self.target.and_then(|target| word_of(store, target))) {
-            (OperationKind::Undo, Some(verb)) => format!("undo of the last {verb}"),
-            (OperationKind::Redo, Some(_)) => "redo of what was undone last".to_owned(),
-            (kind, _) => format!("{} to {to}", kind.word()),
+            (OperationKind::Undo | OperationKind::Redo, Some(verb)) => {
+                format!("{} back the last {verb}", if self.is_plan { "would take" } else { "took" })
+            }
+            (kind, _) => format!("{}{} to {to}", if self.is_plan { "would " } else { "" }, kind.word()),
         };
         if self.changes.is_empty() && self.conflicts.is_empty() {
             printer.say(format_args!("{what}: nothing to change, no file differs"));

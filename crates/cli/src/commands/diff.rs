@@ -52,7 +52,7 @@ pub(crate) struct DiffArgs {
 struct Body {
     from: Option<String>,
     to: Option<String>,
-    files: Vec<JsonFile>,
+    changes: Vec<JsonFile>,
     more: u64,
     #[serde(flatten)]
     patch: Option<JsonPatch>,
@@ -86,7 +86,7 @@ pub(crate) fn run(app: &App, args: &DiffArgs) -> Result<Exit> {
         Body {
             from: diff.from.map(|id| id.to_string()),
             to: diff.to.map(|id| id.to_string()),
-            files: diff.files.iter().map(JsonFile::from).collect(),
+            changes: diff.files.iter().map(JsonFile::from).collect(),
             more: 0,
             patch,
             recovered: diff.recovered.as_ref().map(Recovered::from),

@@ -30,6 +30,7 @@ const MAX_LISTED: usize = 10;
 /// Everything in the workspace is saved, except what .gitignore and .ckptignore files and the configuration leave out.
 /// The first save of a directory also makes the place where its checkpoints are kept.
 #[derive(Debug, clap::Args)]
+#[command(override_usage = "ckpt save [OPTIONS] [MESSAGE]")]
 pub(crate) struct SaveArgs {
     /// What the checkpoint is remembered by, as one word; - reads it from stdin
     #[arg(value_name = "MESSAGE")]
@@ -59,9 +60,9 @@ struct Body {
     created: bool,
     #[serde(flatten)]
     message: Message,
-    changes: Counts,
+    counts: Counts,
     #[serde(skip_serializing_if = "Option::is_none")]
-    paths: Option<Vec<Change>>,
+    changes: Option<Vec<Change>>,
     files: u64,
     size_bytes: u64,
     omitted: Vec<Reasoned>,
@@ -80,7 +81,9 @@ pub(crate) fn run(app: &App, args: &SaveArgs) -> Result<Exit> {
     if args.dry_run {
         return dry_run(app, args, &place, &message.unwrap_or_default());
     }
-    let store = place.open_or_create(&app.printer, args.force_workspace)?;
+    let store = place
+        .open_or_create(&app.printer, args.force_workspace)
+        .map_err(|failure| hint_at_here(app, &place, failure))?;
     if store.was_created() {
         announce(app, &place, &store);
     }
@@ -94,6 +97,15 @@ pub(crate) fn run(app: &App, args: &SaveArgs) -> Result<Exit> {
     tell(app, &place, &store, &saved, message.as_deref())?;
     app.object(SCHEMA, body(&store, &saved))?;
     Ok(exit(args, saved.is_complete(), saved.omitted.is_empty()))
+}
+
+/// A repository may be the home directory itself, as with dotfiles; its directories are workspaces all the same.
+fn hint_at_here(app: &App, place: &Place, failure: Failure) -> Failure {
+    if failure.code == "refused-workspace" && place.choice == Choice::RepositoryRoot && !place.is_here() {
+        let here = app.invocation.command_for(".".into(), ["save"]);
+        return failure.hint(format!("it is the root of the Git repository; for the current directory alone: {here}"));
+    }
+    failure
 }
 
 fn exit(args: &SaveArgs, is_complete: bool, is_nothing_omitted: bool) -> Exit {
@@ -199,8 +211,8 @@ fn body(store: &CheckpointStore, saved: &Saved) -> Body {
         id: Some(saved.id.to_string()),
         created: saved.created,
         message: Message::of(&saved.message),
-        changes: saved.changes.into(),
-        paths: None,
+        counts: saved.changes.into(),
+        changes: None,
         files: saved.files,
         size_bytes: saved.bytes,
         omitted: saved.omitted.iter().map(Reasoned::from).collect(),
@@ -236,8 +248,8 @@ fn plan_body(store: &CheckpointStore, plan: &SavePlan, message: &[u8], complete:
         id: None,
         created: false,
         message: Message::of(message),
-        changes: Counts::of(&plan.changes),
-        paths: Some(plan.changes.iter().map(Change::from).collect()),
+        counts: Counts::of(&plan.changes),
+        changes: Some(plan.changes.iter().map(Change::from).collect()),
         files: plan.files,
         size_bytes: plan.bytes,
         omitted: plan.omitted.iter().map(Reasoned::from).collect(),

@@ -34,7 +34,7 @@ pub(crate) struct ShowArgs {
 struct Body {
     checkpoint: Checkpoint,
     is_head: bool,
-    files: Vec<JsonFile>,
+    changes: Vec<JsonFile>,
     more: u64,
     #[serde(flatten)]
     patch: Option<JsonPatch>,
@@ -58,8 +58,8 @@ pub(crate) fn run(app: &App, args: &ShowArgs) -> Result<Exit> {
     };
     comparison::print(app, &place, &diff, form)?;
     let patch = comparison::json_patch(app, args.patch, &diff);
-    let files = diff.files.iter().map(JsonFile::from).collect();
-    app.object(SCHEMA, Body { checkpoint: (&info).into(), is_head, files, more: 0, patch })?;
+    let changes = diff.files.iter().map(JsonFile::from).collect();
+    app.object(SCHEMA, Body { checkpoint: (&info).into(), is_head, changes, more: 0, patch })?;
     Ok(Exit::Done)
 }
 
