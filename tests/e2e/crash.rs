@@ -1,0 +1,346 @@
+//! Ends at any moment: killed between any two steps, with an error at any step. What was reported stays; what had begun
+//! is finished or taken back; nothing temporary stays.
+
+use crate::sandbox::{Output, Sandbox, Tree, assert_same, steps_of};
+
+/// The state of the checkpoint.
+fn old_files(sandbox: &Sandbox) {
+    sandbox.write("a", "old a");
+    sandbox.write("d/b", "old b");
+    sandbox.write("d/gone", "old gone");
+    sandbox.write("same", "same");
+    sandbox.write("kind", "old kind");
+    sandbox.write("run", "old run");
+    sandbox.mode("run", 0o755);
+}
+
+/// The state of the workspace when a restore begins; no checkpoint has it.
+fn new_files(sandbox: &Sandbox) {
+    sandbox.write("a", "new a");
+    sandbox.write("d/b", "new b");
+    sandbox.remove("d/gone");
+    sandbox.remove("kind");
+    sandbox.link("kind", "a");
+    sandbox.mode("run", 0o644);
+    sandbox.write("added/new", "new new");
+}
+
+/// Steps of a call in a sandbox that `prepare` makes.
+fn count_steps(prepare: &dyn Fn(&Sandbox) -> String) -> u64 {
+    let sandbox = Sandbox::new();
+    let words = prepare(&sandbox);
+    let (output, steps) = steps_of(sandbox.call(words.split(' ')));
+    let _ = output.ok();
+    assert!(steps > 3, "there are {steps} steps");
+    steps
+}
+
+/// Runs the call that `prepare` names, with something happening at each of its steps in turn.
+fn at_each_step(
+    action: &str,
+    prepare: &dyn Fn(&Sandbox) -> String,
+    stride: usize,
+    look: &dyn Fn(u64, &Sandbox, Output),
+) {
+    for number in (1..=count_steps(prepare)).step_by(stride) {
+        let sandbox = Sandbox::new();
+        let words = prepare(&sandbox);
+        let output = sandbox.call(words.split(' ')).fault(number, action).run();
+        look(number, &sandbox, output);
+    }
+}
+
+fn first_save(sandbox: &Sandbox) -> String {
+    old_files(sandbox);
+    "save -m first".to_owned()
+}
+
+fn second_save(sandbox: &Sandbox) -> String {
+    old_files(sandbox);
+    sandbox.save("first");
+    new_files(sandbox);
+    "save -m second".to_owned()
+}
+
+fn reset(sandbox: &Sandbox) -> String {
+    old_files(sandbox);
+    let id = sandbox.save("first");
+    new_files(sandbox);
+    format!("reset {id}")
+}
+
+/// Trees before and after the reset of [`reset`].
+fn both() -> (Tree, Tree) {
+    let sandbox = Sandbox::new();
+    old_files(&sandbox);
+    let old = sandbox.tree();
+    new_files(&sandbox);
+    (old, sandbox.tree())
+}
+
+/// Every byte that stood there before stands there still, or the store holds it.
+fn assert_nothing_lost(before: &Tree, sandbox: &Sandbox, what: &str) {
+    let after = sandbox.tree();
+    for (path, content) in before.contents() {
+        let stands = after.contents().any(|(_, known)| known == content);
+        assert!(stands || sandbox.is_held(content), "{} is lost: {what}", path.display());
+    }
+}
+
+#[test]
+fn a_killed_save_leaves_no_trace_d1_l30() {
+    let (old, new) = both();
+    at_each_step("kill", &first_save, 1, &|number, sandbox, output| {
+        let _ = output.killed();
+        let id = sandbox.save("again");
+        let _ = sandbox.ckpt("ls").ok();
+        new_files(sandbox);
+        let _ = sandbox.ckpt(&format!("reset {id}")).ok();
+        assert_eq!(old.differences(&sandbox.tree()), "", "step {number}");
+        sandbox.check();
+    });
+    at_each_step("kill", &second_save, 1, &|number, sandbox, output| {
+        let _ = output.killed();
+        let listed = sandbox.ckpt("ls").ok();
+        assert!(listed.out().contains("first"), "step {number}: {listed}");
+        let second = sandbox.save("again");
+        let _ = sandbox.ckpt("reset HEAD~1").ok();
+        assert_eq!(old.differences(&sandbox.tree()), "", "step {number}");
+        let _ = sandbox.ckpt(&format!("reset {second}")).ok();
+        assert_eq!(new.differences(&sandbox.tree()), "", "step {number}");
+    });
+}
+
+#[test]
+fn a_save_that_was_killed_costs_no_more_p11() {
+    let sandbox = Sandbox::new();
+    for number in 0..300 {
+        sandbox.write(format!("d{}/f{number}", number % 9), format!("content {number} ").repeat(100));
+    }
+    let bytes =
+        |sandbox: &Sandbox| -> usize { Tree::of(&sandbox.store()).contents().map(|(_, bytes)| bytes.len()).sum() };
+    let (output, steps) = steps_of(sandbox.call(["save"]));
+    let _ = output.ok();
+    let whole = bytes(&sandbox);
+    for number in [steps / 3, steps / 2, steps - 2] {
+        let other = Sandbox::new();
+        for file in 0..300 {
+            other.write(format!("d{}/f{file}", file % 9), format!("content {file} ").repeat(100));
+        }
+        let _ = other.call(["save"]).fault(number, "kill").run().killed();
+        other.save("again");
+        assert!(bytes(&other) < whole + whole / 10 + 5_000, "{} and {whole} bytes", bytes(&other));
+    }
+}
+
+#[test]
+fn an_error_at_any_step_of_a_save_records_nothing_l11() {
+    let (old, _) = both();
+    for action in ["eio", "enospc"] {
+        at_each_step(action, &first_save, 1, &|number, sandbox, output| {
+            if output.code == Some(0) {
+                // The step was one that a save can do without.
+                let _ = sandbox.ckpt(&format!("show {}", output.id())).ok();
+            } else {
+                assert_eq!((output.code, output.stdout.len()), (Some(1), 0), "step {number}: {output}");
+                let reset = sandbox.ckpt("reset --json");
+                assert_eq!(reset.code, Some(1), "step {number}: {reset}");
+                let code = reset.json()["error"]["code"].as_str().unwrap().to_owned();
+                assert!(["nothing-saved", "beyond-lineage"].contains(&code.as_str()), "step {number}: {reset}");
+            }
+            assert_same(&old, &sandbox.tree());
+            sandbox.save("again");
+        });
+    }
+}
+
+#[test]
+fn an_error_at_any_step_of_a_later_save_keeps_the_first_l11_l30() {
+    let (old, new) = both();
+    at_each_step("enospc", &second_save, 1, &|number, sandbox, output| {
+        assert!(matches!(output.code, Some(0 | 1)), "step {number}: {output}");
+        assert_same(&new, &sandbox.tree());
+        let count = sandbox.git_in_store(&["rev-list", "--count", "--first-parent", "timeline"]);
+        assert_eq!(count.trim(), if output.code == Some(0) { "3" } else { "2" }, "step {number}: {output}");
+        let second = sandbox.save("again");
+        let _ = sandbox.ckpt("reset HEAD~1").ok();
+        assert_eq!(old.differences(&sandbox.tree()), "", "step {number}");
+        let _ = sandbox.ckpt(&format!("reset {second}")).ok();
+        assert_eq!(new.differences(&sandbox.tree()), "", "step {number}");
+    });
+}
+
+#[test]
+fn a_killed_reset_is_finished_or_never_began_l30() {
+    let (old, new) = both();
+    at_each_step("kill", &reset, 1, &|number, sandbox, output| {
+        let _ = output.killed();
+        assert_nothing_lost(&new, sandbox, &format!("step {number}"));
+        let had_begun = sandbox.store().join("ckpt/journal").exists();
+        let next = sandbox.ckpt(["status", "save", "diff"][usize::try_from(number % 3).unwrap()]);
+        let next = next.ok();
+        let expected = if had_begun { &old } else { &new };
+        if had_begun {
+            assert!(next.all().contains("interrupted"), "step {number}: {next}");
+        }
+        let now = sandbox.tree();
+        // A kill after the end of the restore proper leaves no journal and the new state.
+        assert!(
+            expected.differences(&now).is_empty() || old == now,
+            "step {number}: {}\n{next}",
+            expected.differences(&now)
+        );
+        assert_nothing_lost(&new, sandbox, &format!("step {number}, after the next command"));
+        sandbox.check();
+    });
+}
+
+#[test]
+fn a_killed_reset_can_be_taken_back_l30() {
+    let (old, new) = both();
+    at_each_step("kill", &reset, 1, &|number, sandbox, output| {
+        let _ = output.killed();
+        let undone = sandbox.ckpt("undo");
+        assert_eq!(new.differences(&sandbox.tree()), "", "step {number}: {undone}");
+        let _ = sandbox.ckpt("reset").ok();
+        assert_eq!(old.differences(&sandbox.tree()), "", "step {number}");
+    });
+}
+
+#[test]
+fn a_killed_undo_or_rollback_is_finished_or_never_began_l30() {
+    let (old, new) = both();
+    let undo = |sandbox: &Sandbox| {
+        let words = reset(sandbox);
+        let _ = sandbox.ckpt(&words).ok();
+        "undo".to_owned()
+    };
+    at_each_step("kill", &undo, 2, &|number, sandbox, output| {
+        let _ = output.killed();
+        let _ = sandbox.ckpt("status").ok();
+        let now = sandbox.tree();
+        assert!(now == old || now == new, "step {number}: {}", old.differences(&now));
+        assert_nothing_lost(&new, sandbox, &format!("step {number}"));
+    });
+    let rollback = |sandbox: &Sandbox| reset(sandbox).replace("reset", "rollback") + " a d";
+    at_each_step("kill", &rollback, 2, &|number, sandbox, output| {
+        let _ = output.killed();
+        let _ = sandbox.ckpt("status").ok();
+        let (now, others) = (sandbox.tree(), |tree: Tree| tree.without("a").without("d"));
+        assert_same(&others(new.clone()), &others(now.clone()));
+        let is = |tree: &Tree, path| now.clone().only(path) == tree.clone().only(path);
+        assert!((is(&old, "a") && is(&old, "d")) || (is(&new, "a") && is(&new, "d")), "step {number}");
+        assert_nothing_lost(&new, sandbox, &format!("step {number}"));
+    });
+}
+
+#[test]
+fn an_error_at_any_step_of_a_reset_loses_nothing_l35() {
+    let (old, new) = both();
+    for action in ["enospc", "eio"] {
+        at_each_step(action, &reset, 1, &|number, sandbox, output| {
+            assert!(matches!(output.code, Some(0 | 1 | 3)), "step {number}: {output}");
+            assert_nothing_lost(&new, sandbox, &format!("step {number}: {output}"));
+            let now = sandbox.tree();
+            if output.code == Some(0) {
+                assert_eq!(old.differences(&now), "", "step {number}: {output}");
+            }
+            let _ = sandbox.ckpt("status");
+            let _ = sandbox.ckpt("reset HEAD").ok();
+            assert_eq!(old.differences(&sandbox.tree()), "", "step {number}: {output}");
+        });
+    }
+}
+
+#[test]
+fn a_store_that_cannot_be_written_stops_a_reset_before_the_first_write_l35() {
+    let Some(sandbox) = Sandbox::unprivileged() else { return };
+    let words = reset(&sandbox);
+    let before = Tree::with_identity(&sandbox.w());
+    let packs = sandbox.store().join("objects/pack");
+    for dir in [packs.clone(), sandbox.store().join("ckpt"), sandbox.store().join("refs/heads")] {
+        let set = |mode| std::fs::set_permissions(&dir, std::os::unix::fs::PermissionsExt::from_mode(mode)).unwrap();
+        set(0o500);
+        let output = sandbox.ckpt(&format!("{words} --json"));
+        let _ = output.fails_with("permission-denied");
+        assert_same(&before, &Tree::with_identity(&sandbox.w()));
+        set(0o700);
+    }
+    let _ = sandbox.ckpt(&words).ok();
+    assert_eq!(sandbox.text("a"), "old a");
+}
+
+#[test]
+fn a_repair_by_hand_after_a_crash_is_kept_l41() {
+    at_each_step("kill", &reset, 1, &|number, sandbox, output| {
+        let _ = output.killed();
+        if !sandbox.store().join("ckpt/journal").exists() {
+            return;
+        }
+        sandbox.write("d/b", "repaired by hand");
+        let next = sandbox.ckpt("status");
+        let is_there = sandbox.has("d/b") && sandbox.text("d/b") == "repaired by hand";
+        assert!(is_there || sandbox.is_held("repaired by hand"), "step {number}: {next}");
+        assert!(next.all().contains("d/b") || !is_there, "it says so; step {number}: {next}");
+        for path in ["a", "same", "run"] {
+            assert!(sandbox.text(path).contains(path), "step {number}: {next}");
+        }
+        sandbox.check();
+    });
+}
+
+#[test]
+fn kills_at_random_moments_of_a_reset_over_500_files_x6() {
+    let rounds: usize = std::env::var("CKPT_E2E_ROUNDS").ok().and_then(|rounds| rounds.parse().ok()).unwrap_or(25);
+    let sandbox = Sandbox::new();
+    let fill = |what: &str| {
+        for number in 0..500 {
+            sandbox.write(format!("d{}/f{number}", number % 20), format!("{what} {number}"));
+        }
+    };
+    fill("one");
+    sandbox.write("only-one", "x");
+    let one = sandbox.tree();
+    let first = sandbox.save("one");
+    sandbox.remove("only-one");
+    fill("two");
+    let two = sandbox.tree();
+    let second = sandbox.save("two");
+    let start = std::time::Instant::now();
+    let _ = sandbox.ckpt(&format!("reset {first}")).ok();
+    let whole = start.elapsed();
+    let (mut seed, mut finished) = (0x5eed_u64, 0);
+    for round in 0..rounds {
+        let (from, to, target) = if sandbox.tree() == one { (&one, &two, &second) } else { (&two, &one, &first) };
+        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        let wait = whole.mul_f64((seed >> 11) as f64 / (1_u64 << 53) as f64);
+        let mut child = sandbox.call(["reset", target]).spawn();
+        std::thread::sleep(wait);
+        let _ = child.kill();
+        let _ = child.wait_with_output().unwrap();
+        let had_begun = sandbox.store().join("ckpt/journal").exists();
+        let next = sandbox.ckpt("status").ok();
+        let now = sandbox.tree();
+        assert!(now == *from || now == *to, "round {round}, after {wait:?}: {next}\n{}", to.differences(&now));
+        if had_begun {
+            assert!(next.all().contains("interrupted"), "round {round}: {next}");
+            finished += 1;
+        }
+    }
+    assert!(finished > 0, "no kill met a reset at work");
+}
+
+#[test]
+fn an_interrupt_takes_a_reset_back() {
+    let (old, new) = both();
+    at_each_step("run:kill -INT $PPID", &reset, 1, &|number, sandbox, output| {
+        let now = sandbox.tree();
+        match output.code {
+            Some(130) => assert_eq!(new.differences(&now), "", "step {number}: {output}"),
+            Some(0) => assert_eq!(old.differences(&now), "", "step {number}: {output}"),
+            _ => panic!("step {number}: {output}"),
+        }
+        assert_nothing_lost(&new, sandbox, &format!("step {number}"));
+        assert!(!sandbox.store().join("ckpt/journal").exists(), "step {number}: {output}");
+    });
+}

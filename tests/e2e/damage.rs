@@ -1,0 +1,230 @@
+//! Damaged stores: what is broken is named, what can be made again is, and nothing else stands in for it.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::sandbox::{Sandbox, Tree, assert_same, git_command};
+
+/// Turns all packs of a store into loose objects.
+pub(crate) fn unpack(store: &Path) {
+    let packs = store.join("objects/pack");
+    let aside = store.join("aside");
+    fs::rename(&packs, &aside).unwrap();
+    fs::create_dir(&packs).unwrap();
+    for pack in with_extension(&aside, "pack") {
+        let input = fs::File::open(&pack).unwrap();
+        let status = git_command().arg("--git-dir").arg(store).args(["unpack-objects", "-q"]).stdin(input).status();
+        assert!(status.unwrap().success());
+    }
+    fs::remove_dir_all(aside).unwrap();
+}
+
+/// Deletes a loose object.
+pub(crate) fn remove_loose(store: &Path, id: &str) {
+    fs::remove_file(store.join("objects").join(&id[..2]).join(&id[2..])).unwrap();
+}
+
+fn with_extension(dir: &Path, extension: &str) -> Vec<PathBuf> {
+    let mut paths: Vec<PathBuf> = fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path()).collect();
+    paths.retain(|path| path.extension().is_some_and(|known| known == extension));
+    paths.sort();
+    paths
+}
+
+fn nul(path: &Path) {
+    let len = fs::metadata(path).unwrap().len();
+    let _ = fs::remove_file(path);
+    fs::write(path, vec![0; usize::try_from(len).unwrap()]).unwrap();
+}
+
+fn cut(path: &Path) {
+    let _ = fs::remove_file(path);
+    fs::write(path, "").unwrap();
+}
+
+fn lose(path: &Path) {
+    fs::remove_file(path).unwrap();
+}
+
+#[test]
+fn own_files_are_made_again_c36_x4() {
+    for file in ["ckpt/stat-cache", "ckpt/worktree", "config", "HEAD"] {
+        for damage in [nul, cut, lose] {
+            let sandbox = Sandbox::new();
+            sandbox.write("a", "one");
+            sandbox.write("d/b", "one");
+            let before = sandbox.tree();
+            let first = sandbox.save("first");
+            sandbox.write("a", "two");
+            let second = sandbox.save("second");
+            damage(&sandbox.store().join(file));
+            let listed = sandbox.ckpt("ls").ok();
+            assert!(listed.out().contains("first") && listed.out().contains("second"), "{file}: {listed}");
+            assert!(sandbox.is_clean(), "{file}");
+            sandbox.write("a", "three");
+            let third = sandbox.save("third");
+            assert_eq!(sandbox.text_in(&third, "a"), "three", "{file}");
+            let _ = sandbox.ckpt(&format!("reset {second}")).ok();
+            assert_eq!(sandbox.text("a"), "two", "{file}");
+            let _ = sandbox.ckpt(&format!("reset {first}")).ok();
+            assert_same(&before, &sandbox.tree());
+        }
+    }
+}
+
+#[test]
+fn a_lost_directory_of_own_files_is_made_again_c36() {
+    let sandbox = Sandbox::new();
+    sandbox.write("a", "one");
+    let first = sandbox.save("first");
+    fs::remove_dir_all(sandbox.store().join("ckpt")).unwrap();
+    sandbox.write("a", "two");
+    sandbox.save("second");
+    let _ = sandbox.ckpt(&format!("reset {first}")).ok();
+    assert_eq!(sandbox.text("a"), "one");
+    assert_eq!(sandbox.ckpt("ls").ok().out().matches("first").count(), 1);
+}
+
+#[test]
+fn a_damaged_journal_stops_nobody_c36() {
+    let sandbox = Sandbox::new();
+    sandbox.write("a", "one");
+    let first = sandbox.save("first");
+    fs::write(sandbox.store().join("ckpt/journal"), [0; 500]).unwrap();
+    sandbox.write("a", "two");
+    sandbox.save("second");
+    let _ = sandbox.ckpt(&format!("reset {first}")).ok();
+    assert_eq!(sandbox.text("a"), "one");
+}
+
+#[test]
+fn a_damaged_timeline_is_named_and_others_go_on_x4() {
+    for damage in [nul, cut, lose] {
+        let sandbox = Sandbox::new();
+        sandbox.expect_damage();
+        sandbox.write("a", "one");
+        sandbox.save("first");
+        let store = sandbox.store();
+        let other = sandbox.root().join("other");
+        fs::create_dir(&other).unwrap();
+        fs::write(other.join("b"), "two").unwrap();
+        let _ = sandbox.call(["-w", ".", "save"]).dir(&other).run().ok();
+        damage(&store.join("refs/heads/timeline"));
+        sandbox.write("a", "two");
+        for words in ["save --json", "ls --json", "status --json", "reset --json"] {
+            let _ = sandbox.ckpt(words).fails_with("broken-store");
+        }
+        assert_eq!(sandbox.text("a"), "two");
+        let _ = sandbox.call(["-w", ".", "status", "--exit-code"]).dir(&other).run().ok();
+        let _ = sandbox.ckpt("workspaces -l").ok().says("other").says(&sandbox.w().to_string_lossy());
+    }
+}
+
+#[test]
+fn an_unreadable_checkpoint_is_an_error_x7_x4() {
+    for damage in [nul, cut, lose] {
+        let sandbox = Sandbox::new();
+        sandbox.expect_damage();
+        sandbox.write("a", "one");
+        let first = sandbox.save("first");
+        sandbox.write("a", "two");
+        let second = sandbox.save("second");
+        let store = sandbox.store();
+        unpack(&store);
+        let object = store.join("objects").join(&first[..2]).join(&first[2..]);
+        damage(&object);
+        sandbox.write("a", "three");
+        for words in
+            [format!("reset {first} --json"), format!("rollback {first} a --json"), format!("show {first} --json")]
+        {
+            let output = sandbox.ckpt(&words);
+            assert_eq!(output.code, Some(1), "{output}");
+            let code = output.json()["error"]["code"].as_str().unwrap().to_owned();
+            assert!(["missing-object", "damaged-object"].contains(&code.as_str()), "{output}");
+            assert_eq!(sandbox.text("a"), "three");
+        }
+        let output = sandbox.ckpt("reset HEAD~1 --json");
+        assert_eq!(output.code, Some(1), "never the next best one: {output}");
+        let _ = sandbox.ckpt(&format!("reset {second}")).ok();
+        assert_eq!(sandbox.text("a"), "two");
+    }
+}
+
+#[test]
+fn a_damaged_blob_is_named_before_the_first_write_x4_x7() {
+    let sandbox = Sandbox::new();
+    sandbox.expect_damage();
+    for number in 0..20 {
+        sandbox.write(format!("f{number:02}"), format!("one {number}"));
+    }
+    let first = sandbox.save("first");
+    for number in 0..20 {
+        sandbox.write(format!("f{number:02}"), format!("two {number}"));
+    }
+    sandbox.save("second");
+    let before = Tree::with_identity(&sandbox.w());
+    let store = sandbox.store();
+    unpack(&store);
+    remove_loose(&store, sandbox.git_in_store(&["rev-parse", &format!("{first}:f19")]).trim());
+    let _ = sandbox.ckpt(&format!("reset {first} --json")).fails_with("missing-object");
+    assert_same(&before, &Tree::with_identity(&sandbox.w()));
+}
+
+#[test]
+fn lost_objects_are_written_again_although_the_cache_knows_them_l45() {
+    for damage in [nul, cut, lose] {
+        let sandbox = Sandbox::new();
+        sandbox.expect_damage();
+        for number in 0..10 {
+            sandbox.write(format!("d{}/f{number}", number % 3), format!("content {number}"));
+        }
+        std::thread::sleep(std::time::Duration::from_millis(50));
+        sandbox.save("first");
+        let store = sandbox.store();
+        // The pack of the first save's files, not the one of its commits.
+        let blob = sandbox.git_in_store(&["rev-parse", "timeline:d0/f0"]).trim().to_owned();
+        let packs = with_extension(&store.join("objects/pack"), "idx");
+        let holds = |idx: &PathBuf| {
+            let output = git_command().arg("show-index").stdin(fs::File::open(idx).unwrap()).output().unwrap();
+            String::from_utf8_lossy(&output.stdout).contains(&blob)
+        };
+        let idx = packs.into_iter().find(holds).unwrap();
+        damage(&idx.with_extension("pack"));
+        sandbox.write("new", "new");
+        let before = sandbox.tree();
+        let second = sandbox.call(["save", "--always"]).run().ok().id();
+        for path in ["d0", "d1", "d2", "new"] {
+            sandbox.remove(path);
+        }
+        let _ = sandbox.ckpt(&format!("reset {second}")).ok();
+        assert_same(&before, &sandbox.tree());
+    }
+}
+
+#[test]
+fn three_workspaces_one_broken_c24() {
+    let sandbox = Sandbox::new();
+    sandbox.expect_damage();
+    for name in ["one", "two", "three"] {
+        let dir = sandbox.root().join(name);
+        fs::create_dir(&dir).unwrap();
+        fs::write(dir.join("f"), name).unwrap();
+        let _ = sandbox.call(["-w", ".", "save"]).dir(&dir).run().ok();
+    }
+    let store = sandbox.stores().into_iter().find(|store| store.to_string_lossy().contains("/two_")).unwrap();
+    for entry in fs::read_dir(&store).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() { fs::remove_dir_all(path).unwrap() } else { nul(&path) }
+    }
+    fs::write(store.join("config"), "[ckpt]\n\tformatVersion = 1\n").unwrap();
+    let listed = sandbox.ckpt("workspaces").ok();
+    assert!(listed.all().contains("one") && listed.all().contains("three"), "{listed}");
+    let listed = sandbox.ckpt("workspaces -l").ok().says("broken").says(&*store.file_name().unwrap().to_string_lossy());
+    assert!(listed.all().contains("one") && listed.all().contains("three"), "{listed}");
+    for name in ["one", "three"] {
+        let dir = sandbox.root().join(name);
+        let _ = sandbox.call(["-w", ".", "status", "--exit-code"]).dir(&dir).run().ok();
+    }
+    let output = sandbox.call(["-w", ".", "save"]).dir(sandbox.root().join("two")).run().exits(1);
+    assert!(output.err().contains("two"), "{output}");
+}

@@ -1,0 +1,29 @@
+//! The `ckpt` command from outside: each test runs the real binary in a sandbox and looks at the disk.
+//!
+//! A file a subcommand and a concern. A test that stands for a case of docs/cases.md ends in its id. Rules and parsing
+//! are tested where they are written; here is only what a person or an agent could see.
+
+mod sandbox;
+
+mod config;
+mod crash;
+mod damage;
+mod diff;
+mod hostile;
+mod ignored;
+mod json;
+mod kinds;
+mod mounts;
+mod names;
+mod output;
+mod processes;
+mod prune;
+mod readme;
+mod repositories;
+mod reset;
+mod rollback;
+mod save;
+mod space;
+mod undo;
+mod unreadable;
+mod workspaces;

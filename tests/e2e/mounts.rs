@@ -1,0 +1,150 @@
+//! Other file systems: volumes that come and go, a disk that is full or read-only. In a mount namespace of their own, so
+//! that nothing stays mounted.
+
+use std::fs;
+use std::process::Command;
+
+use crate::sandbox::{Sandbox, is_root, skip};
+
+/// Runs a script in which `$CKPT` is the binary and mounts are private; its stdout. `None`, with the reason printed, where
+/// nothing can be mounted.
+fn with_mounts(sandbox: &Sandbox, script: &str) -> Option<String> {
+    let unshare: &[&str] = if is_root() { &["-m"] } else { &["-rm"] };
+    let can = Command::new("unshare").args(unshare).args(["mount", "-t", "tmpfs", "none", "/mnt"]).output();
+    if !can.is_ok_and(|output| output.status.success()) {
+        skip("nothing can be mounted here");
+        return None;
+    }
+    let output = Command::new("unshare")
+        .args(unshare)
+        .args(["sh", "-euc", script])
+        .env_clear()
+        .env("PATH", std::env::var_os("PATH").unwrap_or_default())
+        .env("HOME", sandbox.home())
+        .env("CKPT", sandbox.binary())
+        .env("FABRICATIO_CHECKPOINT__DURABILITY", "none")
+        .current_dir(sandbox.root())
+        .output()
+        .unwrap();
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(output.status.success(), "{text}\n{}", String::from_utf8_lossy(&output.stderr));
+    Some(text)
+}
+
+#[test]
+fn an_unmounted_volume_is_no_deletion_l40() {
+    let sandbox = Sandbox::new();
+    sandbox.write("a", "1");
+    sandbox.mkdir("data");
+    let script = "
+        mkdir volume; mount -t tmpfs none volume; echo one > volume/f; mkdir volume/sub; echo two > volume/sub/g
+        mount --bind volume w/data
+        first=$($CKPT -w w save -m mounted)
+        umount w/data
+        echo 2 > w/a
+        second=$($CKPT -w w save -m unmounted --json)
+        echo \"$second\"
+        id=$($CKPT -w w save -m again --always)
+        git -c safe.directory='*' --git-dir=$(echo home/.fabricatio-checkpoint/w_*) ls-tree -r --name-only $id
+        mount --bind volume w/data
+        $CKPT -w w reset $id
+        cat w/data/f w/data/sub/g
+        $CKPT -w w reset $first
+        cat w/a w/data/f w/data/sub/g
+        umount w/data
+        $CKPT -w w reset $id || echo conflict $?
+        ls -A w/data";
+    let Some(text) = with_mounts(&sandbox, script) else { return };
+    let lines: Vec<&str> = text.lines().collect();
+    assert!(lines[0].contains("unmounted"), "{text}");
+    assert_eq!(lines[1..4], ["a", "data/f", "data/sub/g"], "{text}");
+    assert_eq!(lines[4..9], ["one", "two", "1", "one", "two"], "{text}");
+    assert!(lines[9..].iter().all(|line| line.starts_with("conflict 3")), "nothing is written there: {text}");
+    assert_eq!(sandbox.text("a"), "2\n");
+}
+
+#[test]
+fn a_workspace_on_an_unmounted_volume_is_kept_l25() {
+    let sandbox = Sandbox::new();
+    let script = "
+        mkdir volume; mount -t tmpfs none volume; mkdir volume/project; echo one > volume/project/f
+        $CKPT -w volume/project save > saved
+        umount volume
+        $CKPT prune --yes 2>&1
+        ls home/.fabricatio-checkpoint";
+    let Some(text) = with_mounts(&sandbox, script) else { return };
+    assert!(text.contains("unmounted") && text.contains("project_"), "{text}");
+}
+
+#[test]
+fn a_full_disk_stops_a_reset_before_the_first_write_l35() {
+    let sandbox = Sandbox::new();
+    sandbox.write("a", "one");
+    let script = "
+        mkdir home/.fabricatio-checkpoint; mount -t tmpfs -o size=3m,mode=700 none home/.fabricatio-checkpoint
+        first=$($CKPT -w w save -m first)
+        echo two > w/a
+        head -c 8000000 /dev/urandom > w/noise
+        cp -a w copy
+        code=0; $CKPT -w w --json reset $first || code=$?
+        echo \"exit $code\"
+        diff -r w copy
+        code=0; $CKPT -w w --json save || code=$?
+        echo \"exit $code\"
+        rm w/noise
+        $CKPT -w w save -q > saved
+        $CKPT -w w reset -q $first
+        cat w/a
+        git -c safe.directory='*' --git-dir=$(echo home/.fabricatio-checkpoint/w_*) fsck --full --strict
+        find home/.fabricatio-checkpoint -name 'tmp*'";
+    let Some(text) = with_mounts(&sandbox, script) else { return };
+    let lines: Vec<&str> = text.lines().collect();
+    assert!(lines[0].contains("\"disk-full\"") && lines[2].contains("\"disk-full\""), "{text}");
+    assert_eq!((lines[1], lines[3]), ("exit 1", "exit 1"), "{text}");
+    assert_eq!(lines[4..], ["one"], "{text}");
+}
+
+#[test]
+fn a_read_only_disk_stops_a_reset_before_the_first_write_l35() {
+    let sandbox = Sandbox::new();
+    sandbox.write("a", "one");
+    let script = "
+        mkdir home/.fabricatio-checkpoint; mount -t tmpfs -o mode=700 none home/.fabricatio-checkpoint
+        first=$($CKPT -w w save -m first)
+        echo two > w/a
+        mount -o remount,ro home/.fabricatio-checkpoint
+        for words in \"reset $first\" save; do
+            code=0; $CKPT -w w --json $words || code=$?
+            echo \"exit $code\"
+            cat w/a
+        done
+        $CKPT -w w ls -q > listed; $CKPT -w w status -q > status";
+    let Some(text) = with_mounts(&sandbox, script) else { return };
+    let lines: Vec<&str> = text.lines().collect();
+    assert!(lines[0].contains("\"read-only\"") && lines[3].contains("\"read-only\""), "{text}");
+    assert_eq!((lines[1], lines[2], lines[4], lines[5]), ("exit 1", "two", "exit 1", "two"), "{text}");
+    assert!(fs::read_to_string(sandbox.root().join("listed")).unwrap().contains("first"));
+}
+
+#[test]
+fn a_full_workspace_loses_nothing() {
+    let sandbox = Sandbox::new();
+    let script = "
+        mount -t tmpfs -o size=4m none w
+        head -c 3000000 /dev/urandom > w/large; cp w/large large
+        first=$($CKPT -w w save -m first)
+        rm w/large; head -c 3500000 /dev/urandom > w/other; cp w/other other
+        code=0; $CKPT -w w --json reset $first > receipt || code=$?
+        echo \"exit $code\"
+        ls w
+        $CKPT -w w --json status > status || true
+        $CKPT -w w undo || true
+        $CKPT -w w rollback HEAD large && rm -f w/other || true
+        $CKPT -w w reset $first || true
+        cmp w/large large; echo same
+        cp -a w after";
+    let Some(text) = with_mounts(&sandbox, script) else { return };
+    assert!(text.contains("same"), "{text}");
+    let other = fs::read(sandbox.root().join("other")).unwrap();
+    assert!(sandbox.is_held(&other) || sandbox.root().join("after/other").exists(), "{text}");
+}

@@ -1,0 +1,100 @@
+//! Output as people and pipes meet it: streams, exit codes, colour, hints, a reader that goes away.
+
+use std::io::{BufRead, BufReader};
+use std::process::Stdio;
+
+use crate::sandbox::{Sandbox, redact};
+
+#[test]
+fn a_pipe_that_closes_ends_quietly_u8() {
+    let sandbox = Sandbox::new();
+    for number in 0..30 {
+        sandbox.write(format!("file-with-a-long-name-{number}"), "x\n".repeat(20_000));
+        sandbox.save(&format!("a message that fills the pipe {number} {}", "x".repeat(3000)));
+    }
+    for words in ["ls -n 0", "diff HEAD~20", "show HEAD~1 --patch", "ls -n 0 --json"] {
+        let call = sandbox.call(words.split(' '));
+        let mut child = call.command().stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut line = String::new();
+        let mut reader = BufReader::with_capacity(64, child.stdout.take().unwrap());
+        if !words.contains("json") {
+            reader.read_line(&mut line).unwrap();
+        }
+        drop(reader);
+        let output = child.wait_with_output().unwrap();
+        let err = String::from_utf8_lossy(&output.stderr);
+        assert!(!err.contains("panicked") && !err.contains("error"), "{words}: {err}");
+        assert!(output.status.success(), "{words}: {}", output.status);
+    }
+}
+
+#[test]
+fn ckpt_alone_prints_help_and_ends_with_2() {
+    let sandbox = Sandbox::new();
+    let output = sandbox.ckpt("").exits(2);
+    assert!(output.err().contains("Usage: ckpt") && output.stdout.is_empty(), "{output}");
+    let help = sandbox.ckpt("--help").ok();
+    assert!(help.out().contains("Usage: ckpt") && help.stderr.is_empty(), "{help}");
+    let version = sandbox.ckpt("--version").ok();
+    assert!(version.out().starts_with("ckpt "), "{version}");
+    for command in ["completions bash", "completions zsh", "completions fish", "man"] {
+        assert!(sandbox.ckpt(command).ok().stdout.len() > 500, "{command}");
+    }
+}
+
+#[test]
+fn errors_have_a_cause_and_a_hint_that_can_be_pasted() {
+    let sandbox = Sandbox::new();
+    let output = sandbox.ckpt("ls").exits(1);
+    insta::assert_snapshot!(redact(&output.err(), sandbox.root()), @"");
+    sandbox.write("a", "1");
+    let _ = sandbox.ckpt("save first").ok();
+    let output = sandbox.ckpt("reset 0123abcd").exits(1);
+    insta::assert_snapshot!(redact(&output.err(), sandbox.root()), @"");
+    let output = sandbox.ckpt("rollback HEAD ../x").exits(1);
+    insta::assert_snapshot!(redact(&output.err(), sandbox.root()), @"");
+}
+
+#[test]
+fn a_session_reads_like_this() {
+    let sandbox = Sandbox::new();
+    sandbox.write("src/main.rs", "fn main() {}\n");
+    sandbox.write("notes", "one\n");
+    let mut text = String::new();
+    let mut run = |args: &[&str]| {
+        let output = sandbox.call(args).run().ok();
+        text += &format!("$ ckpt {}\n{}{}", args.join(" "), output.err(), output.out());
+    };
+    run(&["save", "before"]);
+    sandbox.write("src/main.rs", "fn main() { todo() }\n");
+    sandbox.remove("notes");
+    sandbox.write("new", "x");
+    run(&["status"]);
+    run(&["save", "after"]);
+    run(&["ls"]);
+    run(&["diff", "HEAD~1", "--stat"]);
+    run(&["reset", "HEAD~1", "--dry-run"]);
+    run(&["reset", "HEAD~1"]);
+    run(&["undo"]);
+    insta::assert_snapshot!(redact(&text, sandbox.root()), @"");
+}
+
+#[test]
+fn colour_is_for_terminals_or_on_demand() {
+    let sandbox = Sandbox::new();
+    sandbox.write("a", "one\n");
+    sandbox.save("first");
+    sandbox.write("a", "two\n");
+    assert!(!sandbox.ckpt("diff").ok().all().contains('\u{1b}'));
+    assert!(sandbox.ckpt("diff --color always").ok().out().contains("\u{1b}[32m+two"));
+    assert!(!sandbox.call(["diff", "--color", "never"]).run().ok().all().contains('\u{1b}'));
+}
+
+#[test]
+fn quiet_prints_data_alone() {
+    let sandbox = Sandbox::new();
+    sandbox.write("a", "1");
+    let output = sandbox.ckpt("save -q").ok();
+    assert!(output.stderr.is_empty(), "{output}");
+    assert_eq!(output.id().len(), 40);
+}

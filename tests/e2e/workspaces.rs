@@ -1,0 +1,164 @@
+//! Workspaces: which directory is meant, which are refused, what there is.
+
+use std::fs;
+use std::os::unix::fs::{PermissionsExt, symlink};
+
+use crate::sandbox::{Sandbox, is_root};
+
+#[test]
+fn a_checkpoint_of_another_workspace_is_refused_l32() {
+    let sandbox = Sandbox::new();
+    let other = sandbox.root().join("other");
+    fs::create_dir(&other).unwrap();
+    fs::write(other.join("a"), "not for us").unwrap();
+    let theirs = sandbox.call(["-w", ".", "save"]).dir(&other).run().ok().id();
+    sandbox.write("a", "ours");
+    sandbox.save("first");
+    for words in [format!("reset {theirs}"), format!("rollback {theirs} a"), format!("show {theirs}")] {
+        let _ = sandbox.ckpt(&words).exits(1).says(&other.to_string_lossy());
+        let _ = sandbox.ckpt(&format!("{words} --json")).fails_with("other-workspace-checkpoint");
+    }
+    assert_eq!(sandbox.text("a"), "ours");
+}
+
+#[test]
+fn home_root_and_parents_of_the_store_are_refused_d4() {
+    let sandbox = Sandbox::new();
+    let home = sandbox.home();
+    fs::write(home.join("private"), "x").unwrap();
+    let link = sandbox.root().join("link");
+    symlink(&home, &link).unwrap();
+    let dotted = home.join(".").join("..").join("home").join("");
+    for dir in [home.clone(), link, dotted, "/".into(), sandbox.root().to_owned()] {
+        let output = sandbox.call(["--json", "save", "-w"]).arg(&dir).run().exits(1);
+        let code = output.json()["error"]["code"].as_str().unwrap().to_owned();
+        assert!(["refused-workspace", "nested-store"].contains(&code.as_str()), "{}: {output}", dir.display());
+        assert!(output.json()["error"]["hint"].as_str().unwrap().contains("--force-workspace"), "{output}");
+    }
+    assert!(sandbox.stores().is_empty());
+    // In it without `-w`: neither.
+    let _ = sandbox.call(["save"]).dir(&home).run().exits(1);
+    assert!(sandbox.stores().is_empty());
+    let id = sandbox.call(["save", "--force-workspace", "-w"]).arg(&home).run().ok().id();
+    assert_eq!(sandbox.paths_in(&id), ["private"], "the store is not in it");
+    fs::write(home.join("private"), "y").unwrap();
+    let id = sandbox.call(["save", "-w"]).arg(&home).run().ok().id();
+    assert_eq!(sandbox.text_in(&id, "private"), "y");
+}
+
+#[test]
+fn store_and_workspace_do_not_lie_inside_each_other_d9() {
+    let sandbox = Sandbox::new();
+    sandbox.write("a", "1");
+    let _ = sandbox.call(["save", "--json", "--checkpoint-dir", "checkpoints"]).run().fails_with("nested-store");
+    assert_eq!(sandbox.tree().paths(), ["a"]);
+    let inside = sandbox.checkpoint_dir().join("project");
+    fs::create_dir_all(&inside).unwrap();
+    let _ = sandbox.call(["save", "--json", "-w"]).arg(&inside).run().fails_with("nested-store");
+    // By another spelling, too.
+    let link = sandbox.root().join("link");
+    symlink(sandbox.w(), &link).unwrap();
+    let _ = sandbox.call(["save", "--json", "--checkpoint-dir"]).arg(link.join("c")).run().fails_with("nested-store");
+    assert_eq!(sandbox.tree().paths(), ["a"]);
+    fs::remove_dir(&inside).unwrap();
+}
+
+#[test]
+fn a_store_that_cannot_be_made_is_an_error_c21() {
+    let sandbox = Sandbox::new();
+    sandbox.write("a", "1");
+    let file = sandbox.root().join("file");
+    fs::write(&file, "not a directory").unwrap();
+    let output = sandbox.call(["save", "--json", "--checkpoint-dir"]).arg(file.join("c")).run().exits(1);
+    assert_eq!(output.json()["schema"], "ckpt.error/1", "{output}");
+    assert_eq!(fs::read_to_string(&file).unwrap(), "not a directory");
+    let Some(sandbox) = Sandbox::unprivileged() else { return };
+    sandbox.write("a", "1");
+    let closed = sandbox.root().join("closed");
+    fs::create_dir(&closed).unwrap();
+    fs::set_permissions(&closed, fs::Permissions::from_mode(0o555)).unwrap();
+    let output = sandbox.call(["save", "--json", "--checkpoint-dir"]).arg(closed.join("c")).run();
+    let _ = output.fails_with("permission-denied");
+}
+
+#[test]
+fn a_moved_workspace_says_where_its_history_is_c15() {
+    let sandbox = Sandbox::new();
+    sandbox.write("a", "1");
+    sandbox.save("first");
+    let moved = sandbox.root().join("moved");
+    fs::rename(sandbox.w(), &moved).unwrap();
+    let output = sandbox.call(["-w", "moved", "save"]).dir(sandbox.root()).run().ok();
+    let _ = output.says(&sandbox.w().to_string_lossy());
+    let json = sandbox.call(["-w", "moved", "save", "--json"]).dir(sandbox.root()).run().ok().json();
+    assert_eq!(json["warnings"][0]["code"], "moved", "{json}");
+    // Its history is there: brought back under the old path.
+    let _ = sandbox.call(["-w", "w", "reset"]).dir(sandbox.root()).run().ok();
+    assert_eq!(sandbox.text("a"), "1");
+}
+
+#[test]
+fn one_directory_is_one_workspace_however_it_is_spelled() {
+    let sandbox = Sandbox::new();
+    sandbox.write("a", "1");
+    let id = sandbox.save("first");
+    let link = sandbox.root().join("link");
+    symlink(sandbox.w(), &link).unwrap();
+    for dir in [link.clone(), sandbox.w().join("."), sandbox.w().join(""), sandbox.root().join("home/../w")] {
+        let output = sandbox.call(["save", "-w"]).arg(&dir).dir(sandbox.root()).run().ok();
+        assert_eq!(output.id(), id, "{}", dir.display());
+    }
+    assert_eq!(sandbox.stores().len(), 1);
+}
+
+#[test]
+fn other_commands_say_that_nothing_is_saved() {
+    let sandbox = Sandbox::new();
+    sandbox.write("a", "1");
+    for words in ["ls", "status", "diff", "show", "reset", "undo", "redo", "rollback HEAD a"] {
+        let output = sandbox.ckpt(words).exits(1).says("ckpt save");
+        assert!(output.stdout.is_empty(), "{output}");
+        let _ = sandbox.ckpt(&format!("{words} --json")).fails_with("nothing-saved");
+    }
+    assert!(sandbox.stores().is_empty());
+}
+
+#[test]
+fn workspaces_tells_where_and_how_much_u5() {
+    let sandbox = Sandbox::new();
+    let _ = sandbox.ckpt("workspaces").ok();
+    sandbox.write("a", vec![b'x'; 10_000]);
+    sandbox.save("first");
+    let listed = sandbox.ckpt("workspaces").ok();
+    assert_eq!(listed.out().trim_end(), sandbox.w().to_string_lossy(), "{listed}");
+    let long = sandbox.ckpt("workspaces -l").ok().says(&sandbox.w().to_string_lossy());
+    assert!(long.all().contains(" B") || long.all().contains("KiB"), "{long}");
+    let _ = sandbox.ckpt("config").ok().says(&sandbox.checkpoint_dir().to_string_lossy());
+    let json = sandbox.ckpt("workspaces -l --json").ok().json();
+    assert!(json.to_string().contains("_bytes\""), "{json}");
+}
+
+#[test]
+fn the_nearest_tracked_directory_is_used() {
+    let sandbox = Sandbox::new();
+    sandbox.write("sub/deep/f", "1");
+    let top = sandbox.save("top");
+    let output = sandbox.call(["save", "--always"]).dir("sub/deep").run().ok();
+    assert_eq!(sandbox.paths_in(&output.id()), sandbox.paths_in(&top));
+    // A repository's root is a border.
+    sandbox.git("sub", &["init", "-q"]);
+    let _ = sandbox.call(["status", "--json"]).dir("sub/deep").run().fails_with("nothing-saved");
+    let output = sandbox.call(["save"]).dir("sub/deep").run().ok().says(&sandbox.at("sub").to_string_lossy());
+    assert_eq!(output.id().len(), 40);
+    assert_eq!(sandbox.stores().len(), 2);
+}
+
+#[test]
+fn the_variable_names_the_workspace() {
+    let sandbox = Sandbox::new();
+    sandbox.write("a", "1");
+    let w = sandbox.w();
+    let output = sandbox.call(["save"]).dir(sandbox.root()).env("CKPT_WORKSPACE", &w).run().ok();
+    assert_eq!(sandbox.paths_in(&output.id()), ["a"]);
+    assert!(!is_root() || sandbox.stores().len() == 1);
+}
