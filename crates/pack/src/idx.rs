@@ -9,6 +9,7 @@ use std::io::{self, Write};
 use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::ObjectId;
 use crate::error::Fault;
@@ -28,9 +29,12 @@ const TRAILER: u64 = 40;
 /// A range of ids up to this long is read at once; a longer one is halved by single reads first.
 const READ_AT_ONCE: u32 = 2048;
 
-/// The ids of an idx with up to this many are kept in memory once they were needed: reading them all costs as much as
-/// reading a few, and a save asks many small packs for each of its objects.
+/// The ids of an idx with up to this many are kept in memory once it was asked often: a save of many objects asks every
+/// pack for each of them. One of a few objects reads less by looking where they would stand.
 const KEEP_IDS: u32 = 1024;
+
+/// How often is often.
+const OFTEN: u32 = 32;
 
 /// Set in an offset that stands in the 64-bit table.
 const LARGE: u32 = 0x8000_0000;
@@ -119,6 +123,7 @@ pub(crate) struct Idx {
     /// Number of entries in the 64-bit table.
     large: u64,
     size: u64,
+    asked: AtomicU32,
     small: OnceLock<Vec<[u8; 20]>>,
     /// Checksum of the pack, as the idx has it.
     pub(crate) pack: ObjectId,
@@ -151,7 +156,14 @@ impl Idx {
         };
         let mut pack = [0; 20];
         file.read_exact_at(&mut pack, size - TRAILER)?;
-        Ok(Self { fanout, large, size, small: OnceLock::new(), pack: ObjectId::from_bytes(pack) })
+        Ok(Self {
+            fanout,
+            large,
+            size,
+            asked: AtomicU32::new(0),
+            small: OnceLock::new(),
+            pack: ObjectId::from_bytes(pack),
+        })
     }
 
     /// Number of objects.
@@ -169,7 +181,10 @@ impl Idx {
     /// Position of `id` among the sorted ids.
     pub(crate) fn position(&self, file: &File, id: &ObjectId) -> Result<Option<u32>, Fault> {
         let Range { mut start, mut end } = self.bucket(id);
-        if self.count() <= KEEP_IDS {
+        if start == end {
+            return Ok(None);
+        }
+        if self.count() <= KEEP_IDS && self.asked.fetch_add(1, Ordering::Relaxed) >= OFTEN {
             let ids = match self.small.get() {
                 Some(ids) => ids,
                 None => {

@@ -41,6 +41,20 @@ impl Keep {
         }
     }
 
+    /// Whether we wrote the `.keep` of pack `name`. Reads only its beginning: the names in it may be many.
+    pub(crate) fn is_ours(dir: &Dir, name: &ObjectId) -> Result<bool> {
+        use std::io::Read;
+
+        let file = file_name(name, "keep");
+        let mut start = Vec::new();
+        let read = dir.open_file(&file).and_then(|file| file.take(OURS.len() as u64 + 1).read_to_end(&mut start));
+        match read {
+            Ok(_) => Ok(Self::parse(&start).ours),
+            Err(err) if err.kind() == std::io::ErrorKind::NotFound => Ok(false),
+            Err(err) => Err(Error::io("read", file)(err)),
+        }
+    }
+
     fn parse(text: &[u8]) -> Self {
         let Ok(text) = std::str::from_utf8(text) else { return Self::default() };
         let mut words = text.split_ascii_whitespace();

@@ -63,7 +63,7 @@ impl Pack {
         if trailer != *idx.pack.as_bytes() {
             return Err(at(name, "pack")(Fault::damaged("the pack does not end with the checksum in its idx")));
         }
-        let ours = Keep::read(dir, &name)?.ours;
+        let ours = Keep::is_ours(dir, &name)?;
         let (dir, stats) = (Arc::clone(dir), (idx_stat, pack_stat));
         Ok(Self { name, ours, idx, dir, stats, stay_open, idx_file: OnceLock::new(), pack_file: OnceLock::new() })
     }
