@@ -89,3 +89,8 @@ pub use mounted::Mounted;
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/from-fabricatio.md")]
 struct FromFabricatio;
+
+/// The program of the README, so that it is compiled.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+struct Readme;
