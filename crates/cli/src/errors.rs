@@ -1,6 +1,7 @@
 //! The one place where failures become a code, a sentence, a hint and an exit code.
 
 use std::error::Error as StdError;
+use std::ops::{Deref, DerefMut};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -50,9 +51,13 @@ impl From<Exit> for ExitCode {
     }
 }
 
-/// Why a command could not do what it should, ready to be told.
+/// Why a command could not do what it should, ready to be told. One pointer wide, since every result has room for it.
 #[derive(Debug)]
-pub(crate) struct Failure {
+pub(crate) struct Failure(Box<Told>);
+
+/// What is told of a failure.
+#[derive(Debug)]
+pub(crate) struct Told {
     /// Stable word for programs; one of [`codes::ERRORS`](crate::codes::ERRORS).
     pub(crate) code: &'static str,
     /// What could not be done: "cannot …", without a full stop.
@@ -72,7 +77,7 @@ pub(crate) struct Failure {
 impl Failure {
     /// Makes a failure of the command itself.
     pub(crate) fn new(code: &'static str, message: impl Into<String>) -> Self {
-        Self {
+        Self(Box::new(Told {
             code,
             message: message.into(),
             causes: Vec::new(),
@@ -80,12 +85,14 @@ impl Failure {
             path: None,
             exit: Exit::Failed,
             source: None,
-        }
+        }))
     }
 
     /// Makes a failure of whoever wrote the command line.
     pub(crate) fn usage(message: impl Into<String>) -> Self {
-        Self { exit: Exit::Usage, ..Self::new("usage", message) }
+        let mut failure = Self::new("usage", message);
+        failure.exit = Exit::Usage;
+        failure
     }
 
     /// Adds a cause, with its own.
@@ -131,6 +138,20 @@ impl Failure {
     /// The part of the JSON object that is about the failure.
     pub(crate) fn body(&self) -> ErrorBody<'_> {
         ErrorBody::of(self)
+    }
+}
+
+impl Deref for Failure {
+    type Target = Told;
+
+    fn deref(&self) -> &Told {
+        &self.0
+    }
+}
+
+impl DerefMut for Failure {
+    fn deref_mut(&mut self) -> &mut Told {
+        &mut self.0
     }
 }
 

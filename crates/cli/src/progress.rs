@@ -44,11 +44,9 @@ impl Progress {
 impl Observer for Progress {
     fn event(&self, event: Event<'_>) {
         match event {
-            Event::Waiting { holder } => {
-                if !self.has_said_whom.swap(true, Ordering::Relaxed) {
-                    let holder = quoting::line(holder.as_bytes());
-                    self.printer.say(format_args!("waiting for another process on this workspace: {holder}"));
-                }
+            Event::Waiting { holder } if !self.has_said_whom.swap(true, Ordering::Relaxed) => {
+                let holder = quoting::line(holder.as_bytes());
+                self.printer.say(format_args!("waiting for another process on this workspace: {holder}"));
             }
             Event::Saved { bytes } => {
                 let files = self.files.fetch_add(1, Ordering::Relaxed) + 1;

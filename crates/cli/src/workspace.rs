@@ -54,20 +54,17 @@ impl Place {
     pub(crate) fn find(global: &GlobalArgs) -> Result<Self> {
         let working_dir = env::current_dir();
         if let Some(named) = named(global) {
-            let dir = match &working_dir {
-                Ok(working_dir) => working_dir.join(named),
-                Err(_) if named.is_absolute() => named,
-                Err(_) => return Err(no_working_dir(working_dir)),
+            // An absolute directory needs no other to start from.
+            let from = match working_dir {
+                Err(_) if named.is_absolute() => named.clone(),
+                other => other.map_err(no_working_dir)?,
             };
-            let worktree = Worktree::locate(&dir)?;
-            let loaded = load(global, working_dir.as_deref().unwrap_or(&dir), worktree.path())?;
+            let worktree = Worktree::locate(&from.join(named))?;
+            let loaded = load(global, &from, worktree.path())?;
             let base = worktree.path().to_owned();
             return Ok(Self { worktree, choice: Choice::Named, loaded, base });
         }
-        let base = match working_dir {
-            Ok(dir) => dir,
-            Err(_) => return Err(no_working_dir(working_dir)),
-        };
+        let base = working_dir.map_err(no_working_dir)?;
         let root = repository_root(&base);
         for candidate in base.ancestors() {
             let loaded = load(global, &base, candidate)?;
@@ -184,8 +181,7 @@ fn named(global: &GlobalArgs) -> Option<PathBuf> {
     global.workspace.clone().or_else(variable)
 }
 
-fn no_working_dir(err: io::Result<PathBuf>) -> Failure {
-    let err = err.err().unwrap_or_else(|| io::ErrorKind::NotFound.into());
+fn no_working_dir(err: io::Error) -> Failure {
     Error::WorkingDir(err).into()
 }
 

@@ -88,7 +88,7 @@ pub(crate) fn run(app: &App, args: &PruneArgs) -> Result<Exit> {
     let exit = tell(app, &pruned)?;
     body.dry_run = false;
     body.removed_bytes = pruned.iter().map(removed_bytes).sum();
-    body.stores = pruned.into_iter().map(outcome_row).collect();
+    body.stores = pruned.iter().map(outcome_row).collect();
     app.object(SCHEMA, body)?;
     Ok(exit)
 }
@@ -116,7 +116,7 @@ fn removed_bytes(store: &PrunedStore) -> u64 {
     }
 }
 
-fn outcome_row(pruned: PrunedStore) -> Row {
+fn outcome_row(pruned: &PrunedStore) -> Row {
     let path = pruned.path.as_ref();
     match &pruned.outcome {
         PruneOutcome::Removed { .. } => row(path, &pruned.store, "removed", &WorkspaceState::Gone),
