@@ -7,20 +7,29 @@
 
 use std::collections::BTreeSet;
 use std::io::Write;
+use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use ckpt_fs::Dir;
 use ckpt_pack::{Found, Header, Kind, PackSet};
+use lru::LruCache;
 
 use crate::error::Context;
+use crate::state::{Listing, Stored};
 use crate::{Error, ObjectFault, ObjectId, Result};
+
+/// Directories that are kept in memory once they were read.
+const LISTINGS: NonZeroUsize = NonZeroUsize::new(512).expect("it is not zero");
+/// Larger directories are not kept.
+const KEPT_ENTRIES: usize = 1000;
 
 /// The objects of one store. Shared by threads.
 pub(crate) struct Objects {
     packs: PackSet,
     path: PathBuf,
     fallback: Mutex<Option<git2::Odb<'static>>>,
+    listings: Mutex<LruCache<Stored, Arc<Listing>>>,
 }
 
 impl Objects {
@@ -28,11 +37,24 @@ impl Objects {
         let path = path.join("objects");
         let pack_dir = store.open_beneath(b"objects/pack").context("open", path.join("pack"))?;
         let packs = PackSet::open(pack_dir).map_err(|err| pack_error(&path, err))?;
-        Ok(Self { packs, path, fallback: Mutex::new(None) })
+        let listings = Mutex::new(LruCache::new(LISTINGS));
+        Ok(Self { packs, path, fallback: Mutex::new(None), listings })
     }
 
     pub(crate) fn packs(&self) -> &PackSet {
         &self.packs
+    }
+
+    /// A directory that was read before, or `read` now. Restores and comparisons ask for the same ones path by path.
+    pub(crate) fn listing(&self, stored: Stored, read: impl FnOnce() -> Result<Listing>) -> Result<Arc<Listing>> {
+        if let Some(known) = self.listings.lock().unwrap_or_else(PoisonError::into_inner).get(&stored) {
+            return Ok(Arc::clone(known));
+        }
+        let listing = Arc::new(read()?);
+        if listing.entries.len() <= KEPT_ENTRIES {
+            self.listings.lock().unwrap_or_else(PoisonError::into_inner).put(stored, Arc::clone(&listing));
+        }
+        Ok(listing)
     }
 
     /// Lists the packs anew.

@@ -2,8 +2,11 @@
 
 use std::path::Path;
 
+use ckpt_fs::Dir;
+
 use crate::checkout::{self, Restore, recover};
 use crate::checkpoint::Checkpoint;
+use crate::path::split;
 use crate::session::Session;
 use crate::snapshot::head_rules;
 use crate::state::{self, Entry, Node};
@@ -61,9 +64,13 @@ impl CheckpointStore {
     ) -> Result<T> {
         let objects = &self.0.objects;
         let saved = to.state(objects)?;
+        let root = Dir::open(self.worktree().path()).ok();
         for path in paths.unwrap_or_default() {
-            let in_worktree = self.worktree().path().join(path.as_path()).symlink_metadata().is_ok();
-            if !in_worktree && state::find(objects, &saved, path.as_bytes())?.is_none() {
+            // Not through links: what is behind them is not in the worktree.
+            let (dir, name) = split(path.as_bytes());
+            let stands = |root: &Dir| root.open_beneath(dir).and_then(|dir| dir.stat(name)).err();
+            let is_absent = root.as_ref().and_then(stands).is_some_and(|err| ckpt_fs::is_absence(&err));
+            if (root.is_none() || is_absent) && state::find(objects, &saved, path.as_bytes())?.is_none() {
                 return Err(Error::Path { path: path.as_path().to_owned(), reason: PathFault::Unknown });
             }
         }

@@ -360,7 +360,8 @@ pub(crate) fn merge_packs(session: &Session<'_>) {
         let number = session.pack_number();
         let pack = ckpt_pack::merge(packs, &names, &store.own, &session.token, number, durability).ok()?;
         pack.publish(&dir, durability).ok()?;
-        ckpt_pack::remove_packs(&dir, &names, durability).ok()
+        ckpt_pack::remove_packs(&dir, &names, durability).ok()?;
+        ckpt_pack::remove_orphans(&dir, durability).ok()
     });
     if merged.is_some() {
         let _ = store.objects.refresh();

@@ -244,7 +244,7 @@ fn put_safety(
         message: message.as_bytes(),
         changes: count(&visible(changes)),
         totals: None,
-        omitted: prepared.present.omitted.len() as u64,
+        omitted: prepared.present.omitted,
         partial: restore.paths.is_some(),
         root_mode: prepared.present.snapshot.as_ref().map(|snapshot| snapshot.root_mode),
     };

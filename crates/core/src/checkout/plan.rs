@@ -69,6 +69,7 @@ fn capture_victims(
         if present.not_held(path).is_some() {
             continue;
         }
+        let mut is_whole = true;
         let found = match (change.old, change.new) {
             // A directory gives way to something else only if everything in it is held.
             (Some(old), Some(new)) if old.is_dir() && !new.is_dir() => capture(store, &root, path, ingest)?,
@@ -86,6 +87,7 @@ fn capture_victims(
                     }
                     // A directory that is wanted and there: only what is wanted in it can be in the way.
                     Some(stat) if new.is_dir() && stat.kind == ckpt_fs::FileKind::Dir => {
+                        is_whole = false;
                         capture_dir(&root, path, ingest)?
                     }
                     Some(_) => capture(store, &root, path, ingest)?,
@@ -98,6 +100,9 @@ fn capture_victims(
             Captured::Held(entry) => {
                 captured_any = true;
                 present.put(store, path, entry)?;
+                if is_whole {
+                    state::unomit(&store.objects, &mut present.root, path)?;
+                }
             }
             Captured::NotHeld(reason) => planned.object(path, reason),
         }

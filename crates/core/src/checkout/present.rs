@@ -14,8 +14,10 @@ use crate::{ConflictReason, EntryKind, Notice, ObjectId, Omitted, Reason, RepoPa
 /// The worktree as it stands, on its way into a safety checkpoint.
 pub(crate) struct Present {
     pub(crate) root: Node,
-    /// Paths that were seen but are not held, or not as they are.
-    pub(crate) omitted: Vec<Omitted>,
+    /// Number of paths that were seen but not captured.
+    pub(crate) omitted: u64,
+    /// Those among them that are not held as they are, with everything below them.
+    not_held: Vec<(RepoPath, ConflictReason)>,
     pub(crate) notices: Vec<Notice>,
     pub(crate) root_dir: Arc<Dir>,
     /// The walk, where the whole worktree was looked at.
@@ -33,7 +35,8 @@ impl Present {
         let mut snapshot = snapshot::take(store, against, ingest, sink)?;
         Ok(Self {
             root: snapshot.root.clone(),
-            omitted: snapshot.omitted.clone(),
+            omitted: snapshot.omitted.len() as u64,
+            not_held: not_held(&snapshot.omitted),
             notices: std::mem::take(&mut snapshot.notices),
             root_dir: Arc::clone(&snapshot.root_dir),
             snapshot: Some(snapshot),
@@ -51,18 +54,58 @@ impl Present {
         let root_dir = Arc::new(crate::session::open_worktree(store.worktree.path())?);
         let head_state = head.map(|head| head.state(objects)).transpose()?;
         let root = head_state.clone().unwrap_or_else(state::empty);
-        let mut present = Self { root, omitted: Vec::new(), notices: Vec::new(), root_dir, snapshot: None };
+        let mut present =
+            Self { root, omitted: 0, not_held: Vec::new(), notices: Vec::new(), root_dir, snapshot: None };
         for path in paths {
+            if !present.put_above(store, path.as_bytes(), ingest)? {
+                continue;
+            }
             let below = snapshot::take_below(store, head, head_state.as_ref(), path, ingest)?;
-            present.omitted.extend(below.omitted);
-            present.notices.extend(below.notices);
             match below.entry {
                 Some(entry) => present.put(store, path.as_bytes(), entry)?,
                 None => state::remove(objects, &mut present.root, path.as_bytes())?,
             }
+            state::unomit(objects, &mut present.root, path.as_bytes())?;
+            if let Some(omitted) = below.omitted.iter().find(|omitted| omitted.path == *path) {
+                state::omit(objects, &mut present.root, path.as_bytes(), omitted.reason)?;
+            }
+            present.omitted += below.omitted.len() as u64;
+            present.not_held.extend(not_held(&below.omitted));
+            present.notices.extend(below.notices);
         }
-        present.omitted.sort();
         Ok(present)
+    }
+
+    /// Brings what is above `path` to what the disk has, as far as it is of another kind there: head may know a
+    /// directory that is gone, or a file by now. `false`: one of these is no directory, and nothing stands at `path`.
+    fn put_above(&mut self, store: &Inner, path: &[u8], ingest: &dyn Ingest) -> Result<bool> {
+        let objects = &store.objects;
+        for (end, _) in path.iter().enumerate().filter(|(_, byte)| **byte == b'/') {
+            let dir = &path[..end];
+            let (parent, name) = split(dir);
+            // What cannot be looked at, or held, is told about the path itself.
+            let Ok(parent) = self.root_dir.open_beneath(parent) else { return Ok(true) };
+            if judge_name(name) != Name::Plain {
+                return Ok(true);
+            }
+            let found = match capture_one(&parent, name, ingest)? {
+                Captured::Held(entry) => Some(entry),
+                Captured::NotHeld(ConflictReason::Special) | Captured::Nothing => None,
+                Captured::NotHeld(_) => return Ok(true),
+            };
+            let is_dir = found.as_ref().is_some_and(|found| found.kind == EntryKind::Dir);
+            if is_dir && state::find(objects, &self.root, dir)?.is_some_and(|known| known.kind == EntryKind::Dir) {
+                continue;
+            }
+            match found {
+                Some(entry) => self.put(store, dir, entry)?,
+                None => state::remove(objects, &mut self.root, dir)?,
+            }
+            if !is_dir {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 
     /// Puts an entry into the state, with the directories on the way as the disk has them.
@@ -77,16 +120,22 @@ impl Present {
 
     /// Why the bytes at `path` are not held; `None` where they are, as far as the walk knows.
     pub(crate) fn not_held(&self, path: &[u8]) -> Option<(&RepoPath, ConflictReason)> {
-        self.omitted.iter().find_map(|omitted| {
-            let reason = match omitted.reason {
-                Reason::Unreadable => ConflictReason::Unreadable,
-                Reason::Unstable => ConflictReason::Changing,
-                Reason::Unmounted => ConflictReason::Unmounted,
-                _ => return None,
-            };
-            is_below(path, omitted.path.as_bytes()).then_some((&omitted.path, reason))
-        })
+        self.not_held
+            .iter()
+            .find(|(omitted, _)| is_below(path, omitted.as_bytes()))
+            .map(|(path, reason)| (path, *reason))
     }
+}
+
+/// The omissions by failure: what is there is not, or not surely, what the state says.
+fn not_held(omitted: &[Omitted]) -> Vec<(RepoPath, ConflictReason)> {
+    let reason = |omitted: &Omitted| match omitted.reason {
+        Reason::Unreadable => Some(ConflictReason::Unreadable),
+        Reason::Unstable => Some(ConflictReason::Changing),
+        Reason::Unmounted => Some(ConflictReason::Unmounted),
+        _ => None,
+    };
+    omitted.iter().filter_map(|omitted| Some((omitted.path.clone(), reason(omitted)?))).collect()
 }
 
 /// What a look without rules found.

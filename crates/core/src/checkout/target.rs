@@ -52,7 +52,8 @@ impl<'a> Target<'a> {
         }
     }
 
-    /// Whether the target's list of omissions names the path or a directory above it.
+    /// Whether the target has for the path, or a directory above it, what was known before it could not be looked at.
+    /// What a rule left out is not meant: where the target holds such a path all the same, it holds it as it stood.
     pub(crate) fn omits(&self, path: &[u8]) -> Result<bool> {
         Ok(self.silent_about_omission(path)?.is_some())
     }
@@ -61,7 +62,8 @@ impl<'a> Target<'a> {
         let mut listing = Some(self.reference.load(self.objects)?);
         for name in path.split(|&byte| byte == b'/') {
             let Some(current) = &listing else { return Ok(None) };
-            if let Some(reason) = current.omission(name).filter(|reason| *reason != Reason::Unstable) {
+            let is_kept = |reason: &Reason| matches!(reason, Reason::Unreadable | Reason::Unmounted);
+            if let Some(reason) = current.omission(name).filter(is_kept) {
                 return Ok(Some(reason));
             }
             listing = self.below(listing.as_deref(), name)?;

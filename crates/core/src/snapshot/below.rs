@@ -11,7 +11,7 @@ use super::{Ingest, assemble, discover_rules, store_inside};
 use crate::checkout::present::{Captured, capture_one};
 use crate::checkpoint::Checkpoint;
 use crate::path::split;
-use crate::state::{self, Entry, Node};
+use crate::state::{self, Entry, Name, Node, judge_name};
 use crate::store::Inner;
 use crate::{ConflictReason, EntryKind, Notice, ObjectId, Omitted, Reason, RepoPath, Result};
 
@@ -22,8 +22,8 @@ pub(crate) struct Below {
     pub(crate) notices: Vec<Notice>,
 }
 
-/// Looks at `path` and what is below it. No rule leaves out the path itself; below it the rules hold. What cannot be
-/// read keeps what head has for it.
+/// Looks at `path` and what is below it. No rule leaves out the path itself, but what a tree cannot hold is left out;
+/// below it the rules hold. What cannot be read keeps what head has for it.
 pub(crate) fn take_below(
     store: &Inner,
     head: Option<&Checkpoint>,
@@ -32,6 +32,10 @@ pub(crate) fn take_below(
     ingest: &dyn Ingest,
 ) -> Result<Below> {
     let mut below = Below { entry: None, omitted: Vec::new(), notices: Vec::new() };
+    if path.as_bytes().split(|&byte| byte == b'/').any(|name| judge_name(name) != Name::Plain) {
+        below.omitted.push(Omitted { path: path.clone(), reason: Reason::ReservedName });
+        return Ok(below);
+    }
     let root = Arc::new(crate::session::open_worktree(store.worktree.path())?);
     let (dir, name) = split(path.as_bytes());
     let parent = match root.open_beneath(dir) {
@@ -53,7 +57,10 @@ pub(crate) fn take_below(
     if stat.kind != FileKind::Dir {
         match capture_one(&parent, name, ingest)? {
             Captured::Held(entry) => below.entry = Some(entry),
-            Captured::Nothing | Captured::NotHeld(ConflictReason::Special) => {}
+            Captured::Nothing => {}
+            Captured::NotHeld(ConflictReason::Special) => {
+                below.omitted.push(Omitted { path: path.clone(), reason: Reason::Special });
+            }
             Captured::NotHeld(ConflictReason::Changing) => below.keep(store, head_state, path, Reason::Unstable)?,
             Captured::NotHeld(_) => below.keep(store, head_state, path, Reason::Unreadable)?,
         }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::{Change, Entry, EntryInfo, EntryKind, Listing, Node};
 use crate::objects::Objects;
 use crate::path::split;
-use crate::{ObjectId, Result};
+use crate::{ObjectId, Reason, Result};
 
 /// Gives the mode of a directory that has to be made, by its path.
 pub(crate) type DirMode<'a> = &'a dyn Fn(&[u8]) -> u16;
@@ -62,6 +62,17 @@ pub(crate) fn unomit(objects: &Objects, root: &mut Node, path: &[u8]) -> Result<
     let (dir, name) = split(path);
     let Some(listing) = descend(objects, root, dir, None)? else { return Ok(()) };
     listing.omitted.retain(|(omitted, _)| omitted != name);
+    Ok(())
+}
+
+/// Puts an omission at `path`, in a directory that is there.
+pub(crate) fn omit(objects: &Objects, root: &mut Node, path: &[u8], reason: Reason) -> Result<()> {
+    let (dir, name) = split(path);
+    let Some(listing) = descend(objects, root, dir, None)? else { return Ok(()) };
+    match listing.omitted.binary_search_by(|(known, _)| known.as_slice().cmp(name)) {
+        Ok(at) => listing.omitted[at].1 = reason,
+        Err(at) => listing.omitted.insert(at, (name.to_vec(), reason)),
+    }
     Ok(())
 }
 

@@ -19,7 +19,7 @@ use crate::objects::Objects;
 use crate::{Error, ObjectFault, ObjectId, Reason, Result};
 
 pub(crate) use diff::{Change, diff};
-pub(crate) use edit::{find, remove, replace, subtract, unomit};
+pub(crate) use edit::{find, omit, remove, replace, subtract, unomit};
 pub(crate) use encode::{Encoded, HashOnly, ObjectSink, encode, encode_facts_commit};
 pub(crate) use facts::Defaults;
 pub(crate) use names::{Name, judge_name};
@@ -94,7 +94,7 @@ pub(crate) enum Node {
 }
 
 /// State of a directory as the store holds it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Stored {
     pub(crate) tree: ObjectId,
     /// `None` when nothing differs from what is inherited, here and below.
@@ -155,7 +155,7 @@ impl Node {
     pub(crate) fn load(&self, objects: &Objects) -> Result<Arc<Listing>> {
         match self {
             Self::Loaded(listing) => Ok(Arc::clone(listing)),
-            Self::Stored(stored) => stored.load(objects).map(Arc::new),
+            Self::Stored(stored) => objects.listing(*stored, || stored.load(objects)),
         }
     }
 }
