@@ -1,12 +1,16 @@
 //! `save`: the worktree becomes a checkpoint.
 
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
 use std::time::{Duration, Instant};
 
+use ckpt_fs::Dir;
 use ckpt_pack::{FinishedPack, Kind};
 
 use crate::checkout::recover;
 use crate::checkpoint::{Checkpoint, NewCheckpoint};
 use crate::differences::{Differences, HeadIds, count, differences, to_path_change};
+use crate::error::Context;
 use crate::objects::pack_error;
 use crate::session::Session;
 use crate::snapshot::{self, Against, STAT_CACHE, Snapshot, StoreIngest};
@@ -15,7 +19,7 @@ use crate::store::Inner;
 use crate::timeline::NewOperation;
 use crate::{
     ChangeCounts, CheckpointId, CheckpointKind, CheckpointStore, Durability, Error, Notice, ObjectId, Omitted,
-    Operation, OperationKind, PathChange, Recovery, RepoPath, Result,
+    Operation, OperationKind, PathChange, Recovery, RepoPath, Result, StoreOptions,
 };
 
 /// What to save, and how. Made from a message: `store.save("before refactor")`.
@@ -137,6 +141,25 @@ impl CheckpointStore {
             no_longer_tracked: differences.no_longer_tracked,
             notices,
         })
+    }
+
+    /// Tells what a first save of `worktree` would capture and omit, where there is no store yet that could be asked. A
+    /// store is made at `scratch` for as long as that takes: a directory that does not exist, below one that does.
+    ///
+    /// # Errors
+    /// As for [`CheckpointStore::open_or_create`] and [`CheckpointStore::save`].
+    pub fn plan_first_save(scratch: &Path, worktree: &Path, options: StoreOptions) -> Result<SavePlan> {
+        let (Some(parent), Some(name)) = (scratch.parent(), scratch.file_name()) else {
+            let source = std::io::ErrorKind::InvalidInput.into();
+            return Err(Error::Io { action: "create", path: scratch.to_owned(), source });
+        };
+        let parent_dir = Dir::open(parent).context("open", parent)?;
+        // The directory must be ours alone, since it is removed with all that is in it.
+        parent_dir.create_dir(name.as_bytes(), 0o700).context("create", scratch)?;
+        let options = StoreOptions { durability: Durability::None, ..options };
+        let plan = Self::open_or_create(scratch, worktree, options).and_then(|store| store.plan_save());
+        parent_dir.remove_tree(name.as_bytes()).context("remove", scratch)?;
+        plan
     }
 
     /// Looks at the worktree without writing, and compares it with head.
