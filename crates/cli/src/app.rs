@@ -63,7 +63,13 @@ impl App {
     /// Passes on what the library found worth saying.
     pub(crate) fn tell_notices(&self, notices: &[Notice]) {
         for notice in notices {
-            self.printer.warn(notice.code(), notice);
+            match notice {
+                Notice::MovedFrom(path) => {
+                    let command = self.invocation.command_for(path.clone(), ["ls"]);
+                    self.printer.warn(notice.code(), format_args!("{notice}; to see it: {command}"));
+                }
+                _ => self.printer.warn(notice.code(), notice),
+            }
         }
     }
 

@@ -44,6 +44,7 @@ fn for_store_error(err: &StoreError, invocation: &Invocation) -> Option<String> 
                 format!("the store is damaged, other checkpoints may be whole: {}", invocation.command(["ls", "--all"]))
             }
         }),
+        StoreError::Interrupted => Some("everything is as it was before".to_owned()),
         StoreError::Input { what: "message", .. } => Some("take the NUL byte out of the message".to_owned()),
         StoreError::Io { path, source, .. } => for_io(path, source.kind()),
         _ => None,

@@ -37,7 +37,7 @@ mod workspace;
 /// Runs the command line of this process.
 pub fn run() -> ExitCode {
     let argv: Vec<OsString> = env::args_os().collect();
-    let exit = match args::Cli::try_parse_from(&argv) {
+    let exit = match args::Cli::try_parse_from(usage::understood(&argv)) {
         Ok(cli) => {
             let app = app::App::new(&cli.global);
             app.finish(commands::run(&app, &cli.command))

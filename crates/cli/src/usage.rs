@@ -17,6 +17,13 @@ struct Body {
     text: String,
 }
 
+/// The command line as clap takes it: its own command `help` knows no options, and would refuse `--json`.
+pub(crate) fn understood(argv: &[OsString]) -> Vec<OsString> {
+    let command = argv.iter().skip(1).find(|word| !word.as_encoded_bytes().starts_with(b"-"));
+    let is_help = command.is_some_and(|word| word == "help");
+    argv.iter().filter(|word| !(is_help && *word == "--json")).cloned().collect()
+}
+
 /// Prints what clap has to say.
 pub(crate) fn answer(argv: &[OsString], refusal: &clap::Error) -> Exit {
     let is_json = args::wants_json(argv);
@@ -78,6 +85,15 @@ mod tests {
 
     fn refused(words: &[&str]) -> Failure {
         failure(&args::Cli::try_parse_from(words).unwrap_err())
+    }
+
+    #[test]
+    fn help_is_given_as_an_object_too() {
+        let argv = ["ckpt", "help", "save", "--json"].map(OsString::from);
+        let refusal = args::Cli::try_parse_from(understood(&argv)).unwrap_err();
+        assert_eq!(refusal.kind(), ErrorKind::DisplayHelp);
+        let argv = ["ckpt", "save", "help", "--json"].map(OsString::from);
+        assert!(args::Cli::try_parse_from(understood(&argv)).unwrap().global.json);
     }
 
     #[test]

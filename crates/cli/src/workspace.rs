@@ -9,10 +9,13 @@ use std::env;
 use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::process;
 use std::sync::Arc;
 
 use ckpt_config::{Loaded, Loader, Setting};
-use ckpt_service::{CheckpointService, CheckpointStore, Error, RepoPath, StoreOptions, Worktree, check_redirect};
+use ckpt_service::{
+    CheckpointService, CheckpointStore, Error, RepoPath, SavePlan, StoreOptions, Worktree, check_redirect,
+};
 
 use crate::args::GlobalArgs;
 use crate::errors::{Failure, Result};
@@ -20,6 +23,7 @@ use crate::printer::Printer;
 use crate::progress::Progress;
 use crate::quoting;
 use crate::signals;
+use crate::time;
 
 /// Variable that names the workspace as `-w` does.
 const VARIABLE: &str = "CKPT_WORKSPACE";
@@ -145,6 +149,20 @@ impl Place {
     pub(crate) fn open_or_create(&self, printer: &Printer, force: bool) -> Result<CheckpointStore> {
         check_redirect(&self.loaded, self.worktree.path())?;
         Ok(self.working_service(printer, force)?.store(self.worktree.path())?)
+    }
+
+    /// Opens the store for a plan; `None` where there is none yet.
+    pub(crate) fn open_to_plan(&self, printer: &Printer) -> Result<Option<CheckpointStore>> {
+        check_redirect(&self.loaded, self.worktree.path())?;
+        Ok(self.working_service(printer, false)?.existing_store(self.worktree.path())?)
+    }
+
+    /// Tells what a first save would do. The store that this needs for a moment is made in the system's temporary
+    /// directory.
+    pub(crate) fn plan_first_save(&self, printer: &Printer, force: bool) -> Result<SavePlan> {
+        let scratch = env::temp_dir().join(format!("ckpt-plan-{}-{}", process::id(), time::now_ns()));
+        let options = self.working_service(printer, force)?.store_options().clone();
+        Ok(CheckpointStore::plan_first_save(&scratch, self.worktree.path(), options)?)
     }
 
     fn working_service(&self, printer: &Printer, force: bool) -> Result<CheckpointService> {

@@ -12,6 +12,7 @@ use crate::changes;
 use crate::errors::{Exit, Failure, Result};
 use crate::json::{self, Change, Counts, JsonPath, Message, Reasoned, Recovered};
 use crate::paint::Role;
+use crate::quoting;
 use crate::reasons;
 use crate::time;
 use crate::wording;
@@ -39,7 +40,7 @@ pub(crate) struct SaveArgs {
     #[arg(short, long, value_name = "MESSAGE", conflicts_with = "words")]
     message: Option<OsString>,
     /// Make a checkpoint even if nothing changed
-    #[arg(long, conflicts_with = "dry_run")]
+    #[arg(long)]
     always: bool,
     /// End with exit code 3 if anything was left out, also by rule
     #[arg(long)]
@@ -69,7 +70,7 @@ struct Body {
     no_longer_tracked: Vec<JsonPath>,
     complete: bool,
     duration_ms: Option<u64>,
-    store: JsonPath,
+    store: Option<JsonPath>,
     store_created: bool,
     recovered: Option<Recovered>,
 }
@@ -150,13 +151,13 @@ fn message(app: &App, args: &SaveArgs) -> Result<Option<Vec<u8>>> {
 /// Says that a directory is protected from now on, and where its checkpoints are.
 fn announce(app: &App, place: &Place, store: &CheckpointStore) {
     let printer = &app.printer;
-    let strong = |path| printer.err().paint(Role::Strong, crate::quoting::path(path));
+    let strong = |path| printer.err().paint(Role::Strong, quoting::path(path));
     printer.say(format_args!("new workspace {}", strong(place.worktree.path())));
     if place.choice == Choice::RepositoryRoot && !place.is_here() {
         let here = app.invocation.command_for(".".into(), ["save"]);
         printer.say(format_args!("  the root of the Git repository; for the current directory alone: {here}"));
     }
-    printer.say(format_args!("  its checkpoints are kept in {}", crate::quoting::path(store.path())));
+    printer.say(format_args!("  its checkpoints are kept in {}", quoting::path(store.path())));
 }
 
 /// Says what was saved.
@@ -219,7 +220,7 @@ fn body(store: &CheckpointStore, saved: &Saved) -> Body {
         no_longer_tracked: json::paths(&saved.no_longer_tracked),
         complete: saved.is_complete(),
         duration_ms: Some(time::milliseconds(saved.duration)),
-        store: JsonPath::absolute(store.path()),
+        store: Some(JsonPath::absolute(store.path())),
         store_created: store.was_created(),
         recovered: saved.recovered.as_ref().map(Recovered::from),
     }
@@ -227,9 +228,21 @@ fn body(store: &CheckpointStore, saved: &Saved) -> Body {
 
 /// Shows what a save would do. A workspace that has no store yet gets none by this.
 fn dry_run(app: &App, args: &SaveArgs, place: &Place, message: &[u8]) -> Result<Exit> {
-    let store = place.open_for_work(&app.printer)?;
-    app.tell_notices(store.notices());
-    let plan = store.plan_save()?;
+    let store = place.open_to_plan(&app.printer)?;
+    let plan = match &store {
+        Some(store) => {
+            app.tell_notices(store.notices());
+            store.plan_save()?
+        }
+        None => {
+            let plan = place
+                .plan_first_save(&app.printer, args.force_workspace)
+                .map_err(|failure| hint_at_here(app, place, failure))?;
+            let path = quoting::path(place.worktree.path());
+            app.printer.say(format_args!("{path} would be a new workspace"));
+            plan
+        }
+    };
     app.tell_notices(&plan.notices);
     app.printer.data(changes::lines(place, app.printer.out(), &plan.changes))?;
     let signs = changes::signs(Counts::of(&plan.changes));
@@ -238,11 +251,11 @@ fn dry_run(app: &App, args: &SaveArgs, place: &Place, message: &[u8]) -> Result<
     tell_omitted(app, place, &plan.omitted, &plan.no_longer_tracked);
     let is_complete = !plan.omitted.iter().any(|omitted| omitted.reason.is_failure());
     let is_nothing_omitted = plan.omitted.is_empty();
-    app.object(SCHEMA, plan_body(&store, &plan, message, is_complete))?;
+    app.object(SCHEMA, plan_body(store.as_ref(), &plan, message, is_complete))?;
     Ok(exit(args, is_complete, is_nothing_omitted))
 }
 
-fn plan_body(store: &CheckpointStore, plan: &SavePlan, message: &[u8], complete: bool) -> Body {
+fn plan_body(store: Option<&CheckpointStore>, plan: &SavePlan, message: &[u8], complete: bool) -> Body {
     Body {
         dry_run: true,
         id: None,
@@ -256,7 +269,7 @@ fn plan_body(store: &CheckpointStore, plan: &SavePlan, message: &[u8], complete:
         no_longer_tracked: json::paths(&plan.no_longer_tracked),
         complete,
         duration_ms: None,
-        store: JsonPath::absolute(store.path()),
+        store: store.map(|store| JsonPath::absolute(store.path())),
         store_created: false,
         recovered: None,
     }

@@ -87,8 +87,8 @@ fn line(app: &App, workspace: &Workspace, details: Option<&WorkspaceDetails>) ->
     let out = app.printer.out();
     let path = shown_path(workspace);
     let Some(details) = details else { return path + "\n" };
-    let state = workspace.state.word();
-    let role = if workspace.state == WorkspaceState::Valid { Role::Faint } else { Role::Problem };
+    let state = state_word(workspace, Some(details));
+    let role = if state == WorkspaceState::Valid.word() { Role::Faint } else { Role::Problem };
     let mut text = format!(
         "{path}\n  {}, {}, {}\n",
         out.paint(role, state),
@@ -104,6 +104,15 @@ fn line(app: &App, workspace: &Workspace, details: Option<&WorkspaceDetails>) ->
         text += &format!("  {}\n", out.paint(Role::Problem, reason));
     }
     text + &format!("  {}\n", out.paint(Role::Faint, quoting::path(&workspace.store)))
+}
+
+/// The word for the state of the directory, or that its store turned out to be broken when it was opened.
+fn state_word(workspace: &Workspace, details: Option<&WorkspaceDetails>) -> &'static str {
+    let is_broken = details.is_some_and(|details| details.fault.is_some());
+    match &workspace.state {
+        WorkspaceState::Valid if is_broken => "broken",
+        state => state.word(),
+    }
 }
 
 /// The directory; the store in brackets where that is all that is known.
@@ -132,7 +141,7 @@ fn row(workspace: &Workspace, details: Option<WorkspaceDetails>) -> Row {
     Row {
         path: workspace.path.as_deref().map(JsonPath::absolute),
         store: JsonPath::absolute(&workspace.store),
-        state: workspace.state.word(),
+        state: state_word(workspace, details.as_ref()),
         reason: reason(&workspace.state),
         details: details.map(|details| Details {
             head: details.head.as_ref().map(Checkpoint::from),
