@@ -6,25 +6,17 @@
 //! Deletions rename aside, look, and unlink. A file is never changed in place, a mode only where the file has one name.
 
 use std::collections::HashMap;
-use std::io::Write;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
-use ckpt_fs::{Dir, Durability, NewFile, Stat};
+use ckpt_fs::{Dir, Durability, Stat};
 
 use super::step::{Seen, Step, info_of};
-use crate::error::Context;
 use crate::objects::Objects;
 use crate::path::split;
 use crate::state::EntryInfo;
 use crate::store::Inner;
-use crate::{ConflictReason, EntryKind, Error, Event, Result};
-
-/// Files whose temporaries are synced together.
-const BATCH_FILES: usize = 256;
-/// Bytes after which a batch is full.
-const BATCH_BYTES: u64 = 64 << 20;
-/// Fewer temporaries are synced one by one; more, by syncing the file system once.
-const SYNC_SINGLY: usize = 3;
+use crate::{ConflictReason, Error, Event, Result};
 
 /// Begin of the names of all temporaries in the worktree.
 pub(crate) const TMP: &str = ".ckpt-";
@@ -38,31 +30,23 @@ pub(crate) struct Applied {
 
 /// Applies steps below one root.
 pub(crate) struct Apply<'a> {
-    store: &'a Inner,
-    objects: &'a Objects,
-    root: &'a Dir,
+    pub(super) store: &'a Inner,
+    pub(super) objects: &'a Objects,
+    pub(super) root: &'a Dir,
     token: &'a str,
-    durability: Durability,
-    dirs: HashMap<Vec<u8>, Arc<Dir>>,
+    pub(super) durability: Durability,
+    pub(super) dirs: HashMap<Vec<u8>, Arc<Dir>>,
     /// Directories that were made writable for the time being, with the mode that they get in the end.
     loosened: HashMap<Vec<u8>, u16>,
     applied: Applied,
-    done: u64,
+    /// Steps that are done, over all threads.
+    done: Arc<AtomicU64>,
     total: u64,
     may_stop: bool,
 }
 
-/// A temporary that is written and waits for its place.
-struct Ready<'s> {
-    step: &'s Step,
-    dir: Arc<Dir>,
-    tmp: Vec<u8>,
-    /// The file, still open, while a batch is so small that its files are synced one by one.
-    file: Option<NewFile>,
-}
-
 /// Why a step was not done.
-enum Trouble {
+pub(super) enum Trouble {
     Conflict(ConflictReason),
     Fatal(Error),
 }
@@ -73,7 +57,7 @@ impl From<Error> for Trouble {
     }
 }
 
-type Tried<T> = std::result::Result<T, Trouble>;
+pub(super) type Tried<T> = std::result::Result<T, Trouble>;
 
 impl<'a> Apply<'a> {
     /// `may_stop`: whether the caller's observer can interrupt it.
@@ -87,9 +71,33 @@ impl<'a> Apply<'a> {
             dirs: HashMap::new(),
             loosened: HashMap::new(),
             applied: Applied::default(),
-            done: 0,
+            done: Arc::default(),
             total: 0,
             may_stop,
+        }
+    }
+
+    /// A second hand for some of the files.
+    pub(super) fn part(&self) -> Self {
+        Self {
+            dirs: HashMap::new(),
+            loosened: HashMap::new(),
+            applied: Applied::default(),
+            done: Arc::clone(&self.done),
+            ..*self
+        }
+    }
+
+    /// Takes over what a second hand leaves.
+    pub(super) fn join(&mut self, part: Self) {
+        self.loosened.extend(part.loosened);
+        self.applied.conflicts.extend(part.applied.conflicts);
+    }
+
+    pub(super) fn threads(&self) -> usize {
+        match self.store.options.threads {
+            0 => std::thread::available_parallelism().map_or(1, std::num::NonZero::get),
+            threads => threads,
         }
     }
 
@@ -132,7 +140,7 @@ impl<'a> Apply<'a> {
     }
 
     /// Takes down what became of a step.
-    fn note(&mut self, step: &Step, tried: Tried<()>, is_last: bool) -> Result<()> {
+    pub(super) fn note(&mut self, step: &Step, tried: Tried<()>, is_last: bool) -> Result<()> {
         match tried {
             Ok(()) => {}
             Err(Trouble::Conflict(reason)) => {
@@ -143,22 +151,22 @@ impl<'a> Apply<'a> {
             Err(Trouble::Fatal(err)) => return Err(err),
         }
         if is_last {
-            self.done += 1;
-            self.store.options.observer.event(Event::Restored { done: self.done, total: self.total });
+            let done = self.done.fetch_add(1, Ordering::Relaxed) + 1;
+            self.store.options.observer.event(Event::Restored { done, total: self.total });
         }
         if self.may_stop { self.store.interrupted() } else { Ok(()) }
     }
 
-    fn is_conflict(&self, step: &Step) -> bool {
+    pub(super) fn is_conflict(&self, step: &Step) -> bool {
         self.applied.conflicts.iter().any(|(number, _)| *number == step.number)
     }
 
-    fn tmp(&self, step: &Step) -> Vec<u8> {
+    pub(super) fn tmp(&self, step: &Step) -> Vec<u8> {
         format!("{TMP}{}-{}", self.token, step.number).into_bytes()
     }
 
     /// The directory that holds a path.
-    fn parent(&mut self, path: &[u8]) -> Tried<Arc<Dir>> {
+    pub(super) fn parent(&mut self, path: &[u8]) -> Tried<Arc<Dir>> {
         let (dir, _) = split(path);
         if let Some(known) = self.dirs.get(dir) {
             return Ok(Arc::clone(known));
@@ -179,7 +187,7 @@ impl<'a> Apply<'a> {
     }
 
     /// Runs a change in the directory of `path`; where its mode forbids it, makes it writable for the time being.
-    fn in_dir<T>(
+    pub(super) fn in_dir<T>(
         &mut self,
         path: &[u8],
         dir: &Dir,
@@ -201,7 +209,7 @@ impl<'a> Apply<'a> {
     }
 
     /// An error that concerns a single path is a conflict; one of the disk ends the restore.
-    fn io(&self, action: &'static str, path: &[u8], err: std::io::Error) -> Trouble {
+    pub(super) fn io(&self, action: &'static str, path: &[u8], err: std::io::Error) -> Trouble {
         use std::io::ErrorKind;
 
         match err.kind() {
@@ -303,169 +311,6 @@ impl<'a> Apply<'a> {
             false => Err(Trouble::Conflict(ConflictReason::Changing)),
         }
     }
-
-    fn write_files(&mut self, steps: &[Step]) -> Result<()> {
-        let mut batch: Vec<Ready<'_>> = Vec::new();
-        let mut bytes = 0;
-        for step in steps {
-            let Some(to) = step.to.filter(|to| !to.is_dir()) else { continue };
-            if self.is_conflict(step) {
-                continue;
-            }
-            if is_mode_only(step) {
-                match self.set_file_mode(step, to) {
-                    Ok(true) => {
-                        self.note(step, Ok(()), true)?;
-                        continue;
-                    }
-                    Ok(false) => {}
-                    Err(trouble) => {
-                        self.note(step, Err(trouble), true)?;
-                        continue;
-                    }
-                }
-            }
-            match self.prepare(step, to) {
-                Ok((ready, size)) => {
-                    bytes += size;
-                    batch.push(ready);
-                    if batch.len() > SYNC_SINGLY {
-                        batch.iter_mut().for_each(|ready| ready.file = None);
-                    }
-                }
-                Err(trouble) => self.note(step, Err(trouble), true)?,
-            }
-            if batch.len() >= BATCH_FILES || bytes >= BATCH_BYTES {
-                self.place_all(&mut batch)?;
-                bytes = 0;
-            }
-        }
-        self.place_all(&mut batch)
-    }
-
-    /// Sets the mode of a file whose content stays. `Ok(false)`: it has other names, or is not the file that was
-    /// expected; then it is replaced as if its content differed.
-    fn set_file_mode(&mut self, step: &Step, to: EntryInfo) -> Tried<bool> {
-        let dir = self.parent(&step.path)?;
-        let (_, name) = split(&step.path);
-        let stat = dir.stat(name).map_err(|err| self.io("look at", &step.path, err))?;
-        if stat.links != 1 || stat.kind != ckpt_fs::FileKind::File {
-            return Ok(false);
-        }
-        let mode = stat.mode & 0o7000 | u32::from(to.mode);
-        let set = dir.set_mode(name, stat.inode, mode).map_err(|err| self.io("set the mode of", &step.path, err))?;
-        if set && self.durability == Durability::Full {
-            self.dirs.entry(split(&step.path).0.to_vec()).or_insert(dir);
-        }
-        Ok(set)
-    }
-
-    /// Writes the new content beside its place.
-    fn prepare<'s>(&mut self, step: &'s Step, to: EntryInfo) -> Tried<(Ready<'s>, u64)> {
-        let dir = self.parent(&step.path)?;
-        let (_, name) = split(&step.path);
-        let tmp = self.tmp(step);
-        let victim = dir.try_stat(name).map_err(|err| self.io("look at", &step.path, err))?;
-        let (file, size) = if to.kind == EntryKind::Link {
-            let target = self.objects.read_kind(to.id, ckpt_pack::Kind::Blob)?;
-            self.in_dir(&step.path, &dir, "create", &|| dir.create_link(&target, &tmp))?;
-            let stat = dir.stat(&tmp).map_err(|err| self.io("look at", &step.path, err))?;
-            if let Some((uid, gid)) = foreign_owner(&dir, victim.as_ref(), &stat) {
-                let _ = dir.set_owner(&tmp, uid, gid);
-            }
-            (None, target.len() as u64)
-        } else {
-            let file = self.in_dir(&step.path, &dir, "create", &|| dir.create_new(&tmp, 0o600))?;
-            let written = self.write_content(file, to, &dir, victim.as_ref());
-            if written.is_err() {
-                let _ = dir.remove_file(&tmp);
-            }
-            let (file, size) = written?;
-            (Some(file), size)
-        };
-        Ok((Ready { step, dir, tmp, file }, size))
-    }
-
-    fn write_content(&self, file: NewFile, to: EntryInfo, dir: &Dir, victim: Option<&Stat>) -> Result<(NewFile, u64)> {
-        let path = || self.store.worktree.path();
-        let mut out = std::io::BufWriter::with_capacity(256 << 10, file);
-        let size = self.objects.stream_blob(to.id, &mut out)?;
-        out.flush().context("write a file below", path())?;
-        let file =
-            out.into_inner().map_err(std::io::IntoInnerError::into_error).context("write a file below", path())?;
-        let stat = file.stat().context("look at a file below", path())?;
-        if let Some((uid, gid)) = foreign_owner(dir, victim, &stat) {
-            let _ = file.set_owner(uid, gid);
-        }
-        file.set_mode(u32::from(to.mode)).context("set the mode of a file below", path())?;
-        Ok((file, size))
-    }
-
-    /// Syncs a batch of temporaries and puts each in its place.
-    fn place_all(&mut self, batch: &mut Vec<Ready<'_>>) -> Result<()> {
-        if batch.is_empty() {
-            return Ok(());
-        }
-        self.sync_batch(batch)?;
-        for ready in batch.drain(..) {
-            let tried = self.place(&ready);
-            if tried.is_err() {
-                let _ = ready.dir.remove_file(&ready.tmp);
-            }
-            self.note(ready.step, tried, true)?;
-        }
-        Ok(())
-    }
-
-    fn sync_batch(&self, batch: &[Ready<'_>]) -> Result<()> {
-        if self.durability == Durability::None {
-            return Ok(());
-        }
-        let path = self.store.worktree.path();
-        if batch.len() > SYNC_SINGLY {
-            return self.root.sync_file_system(self.durability).context("sync", path);
-        }
-        for file in batch.iter().filter_map(|ready| ready.file.as_ref()) {
-            file.sync(self.durability).context("sync a file below", path)?;
-        }
-        Ok(())
-    }
-
-    fn place(&mut self, ready: &Ready<'_>) -> Tried<()> {
-        let (dir, tmp, step) = (&ready.dir, &ready.tmp, ready.step);
-        let (_, name) = split(&step.path);
-        let expected = match step.from {
-            Some(from) if !from.is_dir() => from,
-            // Nothing stands there, or nothing any more.
-            _ => return dir.rename_noreplace(tmp, dir, name).map_err(|err| self.io("put in place", &step.path, err)),
-        };
-        match dir.exchange(tmp, dir, name) {
-            Ok(true) => {
-                if is_same(dir, tmp, expected)? {
-                    return dir.remove_file(tmp).map_err(|err| self.io("remove the old", &step.path, err));
-                }
-                dir.exchange(tmp, dir, name).map_err(|err| self.io("put back", &step.path, err))?;
-                Err(Trouble::Conflict(ConflictReason::Changing))
-            }
-            // The file system cannot exchange: first aside, then in.
-            Ok(false) => {
-                let mut aside = tmp.clone();
-                aside.push(b'o');
-                dir.rename_noreplace(name, dir, &aside).map_err(|err| self.io("move aside", &step.path, err))?;
-                if !is_same(dir, &aside, expected)? {
-                    dir.rename_noreplace(&aside, dir, name).map_err(|err| self.io("put back", &step.path, err))?;
-                    return Err(Trouble::Conflict(ConflictReason::Changing));
-                }
-                dir.rename_noreplace(tmp, dir, name).map_err(|err| self.io("put in place", &step.path, err))?;
-                dir.remove_file(&aside).map_err(|err| self.io("remove the old", &step.path, err))
-            }
-            // Somebody removed it meanwhile: nothing is in the way.
-            Err(err) if err.kind() == std::io::ErrorKind::NotFound => {
-                dir.rename_noreplace(tmp, dir, name).map_err(|err| self.io("put in place", &step.path, err))
-            }
-            Err(err) => Err(self.io("put in place", &step.path, err)),
-        }
-    }
 }
 
 /// Whether a step takes away what stands there before anything else may come.
@@ -477,18 +322,13 @@ fn is_removal(step: &Step) -> bool {
     }
 }
 
-fn is_mode_only(step: &Step) -> bool {
-    matches!((step.from, step.to), (Some(from), Some(to))
-        if from.kind == EntryKind::File && to.kind == EntryKind::File && from.id == to.id)
-}
-
 /// Whether the entry is what was expected, content, kind and mode.
-fn is_same(dir: &Dir, name: &[u8], expected: EntryInfo) -> Result<bool> {
+pub(super) fn is_same(dir: &Dir, name: &[u8], expected: EntryInfo) -> Result<bool> {
     Ok(matches!(info_of(dir, name)?, Seen::Entry(info, _) if info == expected))
 }
 
 /// The owner that a new entry should have and has not: that of what it replaces, else that of its directory.
-fn foreign_owner(dir: &Dir, victim: Option<&Stat>, new: &Stat) -> Option<(u32, u32)> {
+pub(super) fn foreign_owner(dir: &Dir, victim: Option<&Stat>, new: &Stat) -> Option<(u32, u32)> {
     let wanted = match victim {
         Some(victim) => (victim.uid, victim.gid),
         None => {

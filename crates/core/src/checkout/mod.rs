@@ -11,6 +11,7 @@ pub(crate) mod present;
 pub(crate) mod recover;
 pub(crate) mod step;
 pub(crate) mod target;
+mod write;
 
 use crate::checkpoint::Checkpoint;
 use crate::differences::{count, to_path_change, visible};

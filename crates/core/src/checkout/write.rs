@@ -1,0 +1,245 @@
+//! Files and links on their way into the worktree.
+//!
+//! A temporary beside the place, written, verified and synced; then exchanged with what stands there, which is compared
+//! and comes back if it is not what the safety checkpoint holds.
+
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::sync::Arc;
+
+use ckpt_fs::{Dir, Durability, NewFile, Stat};
+
+use super::apply::{Apply, Tried, Trouble, foreign_owner, is_same};
+use super::step::Step;
+use crate::error::Context;
+use crate::path::split;
+use crate::state::EntryInfo;
+use crate::{ConflictReason, EntryKind, Result};
+
+/// Files whose temporaries are synced together.
+const BATCH_FILES: usize = 256;
+/// Bytes after which a batch is full.
+const BATCH_BYTES: u64 = 64 << 20;
+/// Fewer temporaries are synced one by one; more, by syncing the file system once.
+const SYNC_SINGLY: usize = 3;
+
+/// Fewer files are not worth a thread.
+const FILES_A_THREAD: usize = 32;
+
+/// A temporary that is written and waits for its place.
+struct Ready<'s> {
+    step: &'s Step,
+    dir: Arc<Dir>,
+    tmp: Vec<u8>,
+    /// The file, still open, while a batch is so small that its files are synced one by one.
+    file: Option<NewFile>,
+}
+
+impl Apply<'_> {
+    /// Writes the files and links among `steps`, in parallel by directory.
+    pub(super) fn write_files(&mut self, steps: &[Step]) -> Result<()> {
+        let mut by_dir: BTreeMap<&[u8], Vec<&Step>> = BTreeMap::new();
+        let mut count = 0;
+        for step in steps {
+            if step.to.is_some_and(|to| !to.is_dir()) && !self.is_conflict(step) {
+                by_dir.entry(split(&step.path).0).or_default().push(step);
+                count += 1;
+            }
+        }
+        let threads = self.threads().min(count / FILES_A_THREAD).min(by_dir.len());
+        if threads < 2 {
+            return by_dir.values().try_for_each(|steps| self.write_some(steps.iter().copied()));
+        }
+        // Each directory goes to the thread that has least to do.
+        let mut shares: Vec<Vec<&Step>> = vec![Vec::new(); threads];
+        for steps in by_dir.into_values() {
+            if let Some(share) = shares.iter_mut().min_by_key(|share| share.len()) {
+                share.extend(steps);
+            }
+        }
+        let parent = &*self;
+        let parts: Vec<(Result<()>, Apply<'_>)> = std::thread::scope(|scope| {
+            let work = |share: Vec<&Step>| {
+                let mut part = parent.part();
+                let result = part.write_some(share.into_iter());
+                (result, part)
+            };
+            let running: Vec<_> = shares.into_iter().map(|share| scope.spawn(move || work(share))).collect();
+            running
+                .into_iter()
+                .map(|thread| thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+                .collect()
+        });
+        let mut result = Ok(());
+        for (part_result, part) in parts {
+            self.join(part);
+            result = result.and(part_result);
+        }
+        result
+    }
+
+    fn write_some<'s>(&mut self, steps: impl Iterator<Item = &'s Step>) -> Result<()> {
+        let mut batch: Vec<Ready<'_>> = Vec::new();
+        let mut bytes = 0;
+        for step in steps {
+            let Some(to) = step.to else { continue };
+            if is_mode_only(step) {
+                match self.set_file_mode(step, to) {
+                    Ok(true) => {
+                        self.note(step, Ok(()), true)?;
+                        continue;
+                    }
+                    Ok(false) => {}
+                    Err(trouble) => {
+                        self.note(step, Err(trouble), true)?;
+                        continue;
+                    }
+                }
+            }
+            match self.prepare(step, to) {
+                Ok((ready, size)) => {
+                    bytes += size;
+                    batch.push(ready);
+                    if batch.len() > SYNC_SINGLY {
+                        batch.iter_mut().for_each(|ready| ready.file = None);
+                    }
+                }
+                Err(trouble) => self.note(step, Err(trouble), true)?,
+            }
+            if batch.len() >= BATCH_FILES || bytes >= BATCH_BYTES {
+                self.place_all(&mut batch)?;
+                bytes = 0;
+            }
+        }
+        self.place_all(&mut batch)
+    }
+
+    /// Sets the mode of a file whose content stays. `Ok(false)`: it has other names, or is not the file that was
+    /// expected; then it is replaced as if its content differed.
+    fn set_file_mode(&mut self, step: &Step, to: EntryInfo) -> Tried<bool> {
+        let dir = self.parent(&step.path)?;
+        let (_, name) = split(&step.path);
+        let stat = dir.stat(name).map_err(|err| self.io("look at", &step.path, err))?;
+        if stat.links != 1 || stat.kind != ckpt_fs::FileKind::File {
+            return Ok(false);
+        }
+        let mode = stat.mode & 0o7000 | u32::from(to.mode);
+        let set = dir.set_mode(name, stat.inode, mode).map_err(|err| self.io("set the mode of", &step.path, err))?;
+        if set && self.durability == Durability::Full {
+            self.dirs.entry(split(&step.path).0.to_vec()).or_insert(dir);
+        }
+        Ok(set)
+    }
+
+    /// Writes the new content beside its place.
+    fn prepare<'s>(&mut self, step: &'s Step, to: EntryInfo) -> Tried<(Ready<'s>, u64)> {
+        let dir = self.parent(&step.path)?;
+        let (_, name) = split(&step.path);
+        let tmp = self.tmp(step);
+        let victim = dir.try_stat(name).map_err(|err| self.io("look at", &step.path, err))?;
+        let (file, size) = if to.kind == EntryKind::Link {
+            let target = self.objects.read_kind(to.id, ckpt_pack::Kind::Blob)?;
+            self.in_dir(&step.path, &dir, "create", &|| dir.create_link(&target, &tmp))?;
+            let stat = dir.stat(&tmp).map_err(|err| self.io("look at", &step.path, err))?;
+            if let Some((uid, gid)) = foreign_owner(&dir, victim.as_ref(), &stat) {
+                let _ = dir.set_owner(&tmp, uid, gid);
+            }
+            (None, target.len() as u64)
+        } else {
+            let file = self.in_dir(&step.path, &dir, "create", &|| dir.create_new(&tmp, 0o600))?;
+            let written = self.write_content(file, to, &dir, victim.as_ref());
+            if written.is_err() {
+                let _ = dir.remove_file(&tmp);
+            }
+            let (file, size) = written?;
+            (Some(file), size)
+        };
+        Ok((Ready { step, dir, tmp, file }, size))
+    }
+
+    fn write_content(&self, file: NewFile, to: EntryInfo, dir: &Dir, victim: Option<&Stat>) -> Result<(NewFile, u64)> {
+        let path = || self.store.worktree.path();
+        let mut out = std::io::BufWriter::with_capacity(256 << 10, file);
+        let size = self.objects.stream_blob(to.id, &mut out)?;
+        out.flush().context("write a file below", path())?;
+        let file =
+            out.into_inner().map_err(std::io::IntoInnerError::into_error).context("write a file below", path())?;
+        let stat = file.stat().context("look at a file below", path())?;
+        if let Some((uid, gid)) = foreign_owner(dir, victim, &stat) {
+            let _ = file.set_owner(uid, gid);
+        }
+        file.set_mode(u32::from(to.mode)).context("set the mode of a file below", path())?;
+        Ok((file, size))
+    }
+
+    /// Syncs a batch of temporaries and puts each in its place.
+    fn place_all(&mut self, batch: &mut Vec<Ready<'_>>) -> Result<()> {
+        if batch.is_empty() {
+            return Ok(());
+        }
+        self.sync_batch(batch)?;
+        for ready in batch.drain(..) {
+            let tried = self.place(&ready);
+            if tried.is_err() {
+                let _ = ready.dir.remove_file(&ready.tmp);
+            }
+            self.note(ready.step, tried, true)?;
+        }
+        Ok(())
+    }
+
+    fn sync_batch(&self, batch: &[Ready<'_>]) -> Result<()> {
+        if self.durability == Durability::None {
+            return Ok(());
+        }
+        let path = self.store.worktree.path();
+        if batch.len() > SYNC_SINGLY {
+            return self.root.sync_file_system(self.durability).context("sync", path);
+        }
+        for file in batch.iter().filter_map(|ready| ready.file.as_ref()) {
+            file.sync(self.durability).context("sync a file below", path)?;
+        }
+        Ok(())
+    }
+
+    fn place(&mut self, ready: &Ready<'_>) -> Tried<()> {
+        let (dir, tmp, step) = (&ready.dir, &ready.tmp, ready.step);
+        let (_, name) = split(&step.path);
+        let expected = match step.from {
+            Some(from) if !from.is_dir() => from,
+            // Nothing stands there, or nothing any more.
+            _ => return dir.rename_noreplace(tmp, dir, name).map_err(|err| self.io("put in place", &step.path, err)),
+        };
+        match dir.exchange(tmp, dir, name) {
+            Ok(true) => {
+                if is_same(dir, tmp, expected)? {
+                    return dir.remove_file(tmp).map_err(|err| self.io("remove the old", &step.path, err));
+                }
+                dir.exchange(tmp, dir, name).map_err(|err| self.io("put back", &step.path, err))?;
+                Err(Trouble::Conflict(ConflictReason::Changing))
+            }
+            // The file system cannot exchange: first aside, then in.
+            Ok(false) => {
+                let mut aside = tmp.clone();
+                aside.push(b'o');
+                dir.rename_noreplace(name, dir, &aside).map_err(|err| self.io("move aside", &step.path, err))?;
+                if !is_same(dir, &aside, expected)? {
+                    dir.rename_noreplace(&aside, dir, name).map_err(|err| self.io("put back", &step.path, err))?;
+                    return Err(Trouble::Conflict(ConflictReason::Changing));
+                }
+                dir.rename_noreplace(tmp, dir, name).map_err(|err| self.io("put in place", &step.path, err))?;
+                dir.remove_file(&aside).map_err(|err| self.io("remove the old", &step.path, err))
+            }
+            // Somebody removed it meanwhile: nothing is in the way.
+            Err(err) if err.kind() == std::io::ErrorKind::NotFound => {
+                dir.rename_noreplace(tmp, dir, name).map_err(|err| self.io("put in place", &step.path, err))
+            }
+            Err(err) => Err(self.io("put in place", &step.path, err)),
+        }
+    }
+}
+
+fn is_mode_only(step: &Step) -> bool {
+    matches!((step.from, step.to), (Some(from), Some(to))
+        if from.kind == EntryKind::File && to.kind == EntryKind::File && from.id == to.id)
+}
