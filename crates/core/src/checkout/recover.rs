@@ -25,7 +25,7 @@ use crate::snapshot::{StoreIngest, head_rules};
 use crate::state::{self, Change, Entry, Node};
 use crate::store::{Inner, locks_dir};
 use crate::timeline::NewOperation;
-use crate::{CheckpointKind, Error, Notice, ObjectFault, Operation, Recovery, RepoPath, Result};
+use crate::{CheckpointKind, Error, Notice, ObjectFault, Operation, OperationKind, Recovery, RepoPath, Result};
 
 /// Whether a restore was interrupted, or is running.
 pub(crate) fn is_pending(store: &Inner) -> Result<bool> {
@@ -59,8 +59,8 @@ pub(crate) fn finish(session: &Session<'_>) -> Result<Option<Recovery>> {
         }
     };
     let tip = store.tip()?;
-    if tip.id != journal.tip {
-        // It was recorded, and the crash came before the journal was removed.
+    if is_recorded(store, &journal, &tip)? {
+        // The crash came after the timeline had moved and before the journal was removed.
         journal::clear(session)?;
         return Ok(None);
     }
@@ -72,6 +72,23 @@ pub(crate) fn finish(session: &Session<'_>) -> Result<Option<Recovery>> {
     make_root(session, &to)?;
     let root = open_worktree(store.worktree.path())?;
     Interrupted { session, journal, tip, operation, to, root }.finish().map(Some)
+}
+
+/// Whether a restore is on the timeline: anything but safety checkpoints came after it began. A journal that does not
+/// belong to this timeline stands for nothing that can be finished, and counts as recorded.
+fn is_recorded(store: &Inner, journal: &Journal, tip: &Operation) -> Result<bool> {
+    for operation in tip.back(&store.objects) {
+        let operation = operation?;
+        if operation.id == journal.tip {
+            return Ok(false);
+        }
+        let is_safety =
+            operation.kind == OperationKind::Save && operation.checkpoint_kind == Some(CheckpointKind::Auto);
+        if !is_safety {
+            return Ok(true);
+        }
+    }
+    Ok(true)
 }
 
 /// A restore that was begun and not ended.
@@ -115,7 +132,9 @@ impl Interrupted<'_> {
             put_info(store, &mut result, step)?;
         }
         self.root.sync_file_system(store.options.durability).context("sync", store.worktree.path())?;
-        let operation = if has_others || !applied.conflicts.is_empty() {
+        // After an earlier attempt the timeline has safety checkpoints that the prepared operation does not know.
+        let follows = self.operation.parent == Some(tip.id);
+        let operation = if !follows || !applied.conflicts.is_empty() || has_others {
             self.record_anew(&result, &tip)?
         } else {
             self.operation.clone()
@@ -214,8 +233,6 @@ impl Interrupted<'_> {
         let operation = put_save(session, &ingest, &checkpoint, &self.tip)?;
         session.publish(Vec::new(), ingest)?;
         session.move_timeline(self.tip.id, operation.id)?;
-        // The journal must name the tip that it belongs to: else a second interruption would find a stranger's.
-        Journal { tip: operation.id, ..self.journal.clone() }.write(session)?;
         Ok(operation)
     }
 

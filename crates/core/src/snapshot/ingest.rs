@@ -25,8 +25,8 @@ pub(crate) trait Ingest: Sync {
     /// Takes a content that is in memory.
     fn blob(&self, content: &[u8]) -> Result<ObjectId>;
 
-    /// Takes `size` bytes from the beginning of a file, in bounded memory. `None`: the file has another size now, or
-    /// changed between two readings, and nothing was taken.
+    /// Takes `size` bytes from the beginning of a file, in bounded memory. `None`: the file has another size now, changed
+    /// between two readings, or cannot be read, and nothing was taken. Errors are those of the store.
     fn stream(&self, file: &mut File, size: u64) -> Result<Option<ObjectId>>;
 }
 
@@ -41,10 +41,11 @@ impl Ingest for HashOnly {
     }
 }
 
-/// Hashes a file of `size` bytes from its beginning; `None` when it is longer or shorter.
+/// Hashes a file of `size` bytes from its beginning; `None` when it is longer or shorter, or cannot be read.
 fn hash_file(file: &mut File, size: u64) -> Result<Option<ObjectId>> {
-    let fail = |err| Error::Io { action: "read", path: "a file of the workspace".into(), source: err };
-    file.seek(SeekFrom::Start(0)).map_err(fail)?;
+    if file.seek(SeekFrom::Start(0)).is_err() {
+        return Ok(None);
+    }
     let mut hasher = ObjectHasher::new(Kind::Blob, size);
     let mut buffer = vec![0; CHUNK];
     let mut left = size;
@@ -53,7 +54,7 @@ fn hash_file(file: &mut File, size: u64) -> Result<Option<ObjectId>> {
             Ok(0) => break,
             Ok(read) => read,
             Err(err) if err.kind() == std::io::ErrorKind::Interrupted => continue,
-            Err(err) => return Err(fail(err)),
+            Err(_) => return Ok(None),
         };
         let Some(rest) = left.checked_sub(read as u64) else { return Ok(None) };
         left = rest;
@@ -159,10 +160,15 @@ impl Ingest for StoreIngest<'_> {
         if self.holds(&id)? {
             return Ok(Some(id));
         }
-        let rewound = file.seek(SeekFrom::Start(0));
-        rewound.context("read", "a file of the workspace")?;
+        if file.seek(SeekFrom::Start(0)).is_err() {
+            return Ok(None);
+        }
         let mut writer = self.lock();
-        let streamed = writer.add_stream(Kind::Blob, size, Some(id), file).map_err(|err| self.fail(err))?;
+        let streamed = match writer.add_stream(Kind::Blob, size, Some(id), file) {
+            Ok(streamed) => streamed,
+            Err(ckpt_pack::Error::Source { .. }) => return Ok(None),
+            Err(err) => return Err(self.fail(err)),
+        };
         self.publish_segment(&mut writer)?;
         drop(writer);
         self.session.store.options.observer.event(Event::Saved { bytes: size });

@@ -45,12 +45,9 @@ pub(crate) fn read_file(dir: &Dir, name: &[u8], ingest: &dyn Ingest, buffer: &mu
             return Ok(FileRead::Unreadable);
         }
         let id = if before.size > IN_MEMORY_BYTES {
-            match ingest.stream(&mut file, before.size) {
-                Ok(Some(id)) => id,
-                Ok(None) => continue,
-                // The disk that holds the file refused, not the one that holds the store.
-                Err(crate::Error::Io { action: "read", .. }) => return Ok(FileRead::Unreadable),
-                Err(err) => return Err(err),
+            match ingest.stream(&mut file, before.size)? {
+                Some(id) => id,
+                None => continue,
             }
         } else {
             buffer.clear();
