@@ -18,7 +18,8 @@ use crate::{Durability, Entries, FileKind, NewFile, Stat, fault};
 #[derive(Debug)]
 pub struct Dir {
     fd: OwnedFd,
-    /// Whether its names were read, so that reading them again has to go back to the beginning.
+    /// Whether its names were read, or are for another handle to read: the position of the descriptor, which threads and
+    /// clones share, is then not at the beginning.
     was_read: AtomicBool,
 }
 
@@ -66,7 +67,15 @@ impl Dir {
     /// # Errors
     /// When the process has no file descriptor left.
     pub fn try_clone(&self) -> io::Result<Self> {
-        self.fd.try_clone().map(Self::from)
+        let fd = self.fd.try_clone()?;
+        // Both descriptors share one position: whoever is not the first to read names opens the directory anew.
+        Ok(Self { fd, was_read: AtomicBool::new(true) })
+    }
+
+    /// The same directory with a position of its own.
+    #[cfg(target_os = "linux")]
+    fn reopen(&self) -> io::Result<OwnedFd> {
+        Ok(rustix::fs::openat(&self.fd, c".", DIR_FLAGS, Mode::empty())?)
     }
 
     /// Opens the file `name` for reading, without waiting for a writer should it be a FIFO. The caller checks by
@@ -137,11 +146,11 @@ impl Dir {
                 std::cell::RefCell::new(vec![MaybeUninit::uninit(); 32 * 1024]);
         }
         entries.clear();
-        if self.was_read.swap(true, Ordering::Relaxed) {
-            rustix::fs::seek(&self.fd, rustix::fs::SeekFrom::Start(0))?;
-        }
+        // Going back to the beginning would pull it from under another thread that reads: its list would lack names.
+        let again = self.was_read.swap(true, Ordering::Relaxed).then(|| self.reopen()).transpose()?;
+        let fd = again.as_ref().unwrap_or(&self.fd);
         BUFFER.with_borrow_mut(|buffer| {
-            let mut raw = rustix::fs::RawDir::new(&self.fd, buffer);
+            let mut raw = rustix::fs::RawDir::new(fd, buffer);
             while let Some(entry) = raw.next() {
                 let entry = entry?;
                 entries.push(entry.file_name().to_bytes(), known_kind(entry.file_type()));
@@ -455,6 +464,23 @@ mod tests {
         let expected: Vec<Vec<u8>> = vec![b"a".to_vec(), b"a.b".to_vec(), b"b".to_vec(), b"\xff\xfe".to_vec()];
         assert_eq!(names(&dir), expected);
         assert_eq!(names(&dir), expected);
+    }
+
+    #[test]
+    fn clones_and_threads_each_read_all_names() {
+        let temp = tempfile::tempdir().unwrap();
+        for number in 0..200 {
+            std::fs::write(temp.path().join(format!("{number}")), "").unwrap();
+        }
+        let dir = Dir::open(temp.path()).unwrap();
+        assert_eq!(names(&dir.try_clone().unwrap()).len(), 200);
+        assert_eq!(names(&dir).len(), 200);
+        let seen = std::thread::scope(|scope| {
+            let read = || (0..100).map(|_| names(&dir).len()).collect::<Vec<_>>();
+            let threads: Vec<_> = (0..4).map(|_| scope.spawn(read)).collect();
+            threads.into_iter().flat_map(|thread| thread.join().unwrap()).collect::<Vec<_>>()
+        });
+        assert!(seen.iter().all(|count| *count == 200), "{seen:?}");
     }
 
     #[test]
