@@ -104,21 +104,25 @@ impl Restored {
         let mut text = changes::lines(place, out, &self.changes);
         for conflict in &self.conflicts {
             let word = out.paint(Role::Problem, format!("{:<9}", "conflict"));
-            let reason = out.paint(Role::Faint, format!("({})", reasons::conflict(conflict.reason)));
+            let reason = format!("({}: {})", conflict.reason.word(), reasons::conflict(conflict.reason));
+            let reason = out.paint(Role::Faint, reason);
             text += &format!("{word} {} {reason}\n", place.text(&conflict.path));
         }
         app.printer.data(text)?;
-        self.say_what(app, store)?;
+        self.say_what(app, store);
         self.say_besides(app, place);
         app.object(&format!("ckpt.{}/1", self.kind.word()), self.body(app))?;
         Ok(if self.conflicts.is_empty() { Exit::Done } else { Exit::Partial })
     }
 
     /// The sentence about the whole.
-    fn say_what(&self, app: &App, store: &CheckpointStore) -> Result<()> {
+    fn say_what(&self, app: &App, store: &CheckpointStore) {
         let printer = &app.printer;
-        let message = wording::quoted_message(&store.checkpoint(self.to)?.message);
-        let to = format!("{} {message}", printer.err().paint(Role::Id, self.to.short()));
+        let mut to = printer.err().paint(Role::Id, self.to.short());
+        // It is done: that the message cannot be read is no reason to say that it failed.
+        if let Ok(info) = store.checkpoint(self.to) {
+            to += &format!(" {}", wording::quoted_message(&info.message));
+        }
         let what = match (self.kind, self.target.and_then(|target| word_of(store, target))) {
             (OperationKind::Undo | OperationKind::Redo, Some(verb)) => {
                 format!("{} back the last {verb}", if self.is_plan { "would take" } else { "took" })
@@ -131,7 +135,6 @@ impl Restored {
             let signs = changes::signs(Counts::of(&self.changes));
             printer.say(format_args!("{what}: {signs}{}", if self.is_plan { "; nothing was written" } else { "" }));
         }
-        Ok(())
     }
 
     /// What stayed, where the old bytes are, and how to take it back.
@@ -148,7 +151,7 @@ impl Restored {
             }
         };
         let left = reasons::limited(&self.left_alone, Some(MAX_LISTED), |left| {
-            format!("  {} ({})", place.text(&left.path), reasons::left_alone(left.reason))
+            format!("  {} ({}: {})", place.text(&left.path), left.reason.word(), reasons::left_alone(left.reason))
         });
         section("left alone".to_owned(), left);
         let edited = reasons::limited(&self.edited_since, Some(MAX_LISTED), |path| format!("  {}", place.text(path)));

@@ -14,7 +14,8 @@ use std::sync::Arc;
 
 use ckpt_config::{Loaded, Loader, Setting};
 use ckpt_service::{
-    CheckpointService, CheckpointStore, Error, RepoPath, SavePlan, StoreOptions, Worktree, check_redirect,
+    CheckpointService, CheckpointStore, Error, RepoPath, SavePlan, StoreError, StoreOptions, WorkspaceFault, Worktree,
+    check_redirect,
 };
 
 use crate::args::GlobalArgs;
@@ -160,6 +161,13 @@ impl Place {
     /// Tells what a first save would do. The store that this needs for a moment is made in the system's temporary
     /// directory.
     pub(crate) fn plan_first_save(&self, printer: &Printer, force: bool) -> Result<SavePlan> {
+        let checkpoint_dir = Worktree::locate(&self.loaded.config.checkpoint_dir)?;
+        let (path, stores) = (self.worktree.path(), checkpoint_dir.path());
+        // What core says of the place of the stores, it would say of the temporary one.
+        if path.starts_with(stores) || (stores.starts_with(path) && !force) {
+            let reason = WorkspaceFault::Nested(stores.to_owned());
+            return Err(StoreError::Workspace { path: path.to_owned(), reason }.into());
+        }
         let scratch = env::temp_dir().join(format!("ckpt-plan-{}-{}", process::id(), time::now_ns()));
         let options = self.working_service(printer, force)?.store_options().clone();
         Ok(CheckpointStore::plan_first_save(&scratch, self.worktree.path(), options)?)
@@ -181,8 +189,8 @@ impl Place {
             Some(store) => Ok(store),
             None if path.is_dir() => Err(nothing_saved(path)),
             None => {
-                let reason = ckpt_service::WorkspaceFault::Missing;
-                Err(ckpt_service::StoreError::Workspace { path: path.to_owned(), reason }.into())
+                let reason = WorkspaceFault::Missing;
+                Err(StoreError::Workspace { path: path.to_owned(), reason }.into())
             }
         }
     }

@@ -37,7 +37,7 @@ pub(crate) struct SaveArgs {
     #[arg(value_name = "MESSAGE")]
     words: Vec<OsString>,
     /// The same as MESSAGE
-    #[arg(short, long, value_name = "MESSAGE", conflicts_with = "words")]
+    #[arg(short, long, value_name = "MESSAGE", conflicts_with = "words", allow_hyphen_values = true)]
     message: Option<OsString>,
     /// Make a checkpoint even if nothing changed
     #[arg(long)]
@@ -95,7 +95,7 @@ pub(crate) fn run(app: &App, args: &SaveArgs) -> Result<Exit> {
     app.tell_recovery(saved.recovered.as_ref());
     app.tell_notices(&saved.notices);
     app.printer.data(format!("{}\n", saved.id))?;
-    tell(app, &place, &store, &saved, message.as_deref())?;
+    tell(app, &place, &store, &saved, message.as_deref());
     app.object(SCHEMA, body(&store, &saved))?;
     Ok(exit(args, saved.is_complete(), saved.omitted.is_empty()))
 }
@@ -161,7 +161,7 @@ fn announce(app: &App, place: &Place, store: &CheckpointStore) {
 }
 
 /// Says what was saved.
-fn tell(app: &App, place: &Place, store: &CheckpointStore, saved: &Saved, message: Option<&[u8]>) -> Result<()> {
+fn tell(app: &App, place: &Place, store: &CheckpointStore, saved: &Saved, message: Option<&[u8]>) {
     let (printer, err) = (&app.printer, app.printer.err());
     let id = err.paint(Role::Id, saved.id.short());
     let quoted = wording::quoted_message(&saved.message);
@@ -174,9 +174,9 @@ fn tell(app: &App, place: &Place, store: &CheckpointStore, saved: &Saved, messag
             time::duration(saved.duration)
         ));
     } else {
-        let info = store.checkpoint(saved.id)?;
-        let age = time::age(info.time_ns, time::now_ns());
-        printer.say(format_args!("nothing changed; {id} {quoted}, {age}, holds it"));
+        let age = store.checkpoint(saved.id).map(|info| time::age(info.time_ns, time::now_ns()));
+        let age = age.map_or(String::new(), |age| format!(" {age},"));
+        printer.say(format_args!("nothing changed; {id} {quoted},{age} holds it"));
         if let Some(message) = message.filter(|message| !message.is_empty() && *message != saved.message) {
             let quoted = wording::quoted_message(message);
             printer.warn(
@@ -186,7 +186,6 @@ fn tell(app: &App, place: &Place, store: &CheckpointStore, saved: &Saved, messag
         }
     }
     tell_omitted(app, place, &saved.omitted, &saved.no_longer_tracked);
-    Ok(())
 }
 
 fn tell_omitted(app: &App, place: &Place, omitted: &[ckpt_service::Omitted], dropped: &[ckpt_service::RepoPath]) {
