@@ -143,7 +143,8 @@ impl Restored {
         if !self.conflicts.is_empty() {
             let stays = if self.is_plan { "would stay" } else { "stayed" };
             let count = wording::count(wording::length(&self.conflicts), "path");
-            printer.say(format_args!("{count} {stays} as it is, because the store does not hold its bytes"));
+            let (what, whose) = if self.conflicts.len() == 1 { ("it is", "its") } else { ("they are", "their") };
+            printer.say(format_args!("{count} {stays} as {what}, because the store does not hold {whose} bytes"));
         }
         let section = |title: String, lines: Vec<String>| {
             if !lines.is_empty() {
