@@ -9,7 +9,7 @@ use ckpt_service::{Error, StoreError};
 
 use crate::args::Invocation;
 use crate::hints;
-use crate::json::ErrorBody;
+use crate::object::ErrorBody;
 
 /// Result of a command's parts.
 pub(crate) type Result<T, E = Failure> = std::result::Result<T, E>;

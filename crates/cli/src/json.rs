@@ -15,73 +15,8 @@ use ckpt_service::{
 };
 use serde::{Serialize, Serializer};
 
-use crate::errors::Failure;
 use crate::quoting;
 use crate::time;
-
-/// What stands in every object.
-#[derive(Serialize)]
-pub(crate) struct Envelope<'a, T> {
-    schema: &'a str,
-    workspace: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    workspace_base64: Option<String>,
-    warnings: &'a [Warning],
-    #[serde(flatten)]
-    body: T,
-}
-
-impl<'a, T> Envelope<'a, T> {
-    /// Puts `body` into its envelope.
-    pub(crate) fn new(schema: &'a str, workspace: Option<&Path>, warnings: &'a [Warning], body: T) -> Self {
-        let workspace = workspace.map(|path| path.as_os_str().as_bytes());
-        Self {
-            schema,
-            workspace: workspace.map(lossy),
-            workspace_base64: workspace.and_then(base64_if_not_utf8),
-            warnings,
-            body,
-        }
-    }
-}
-
-/// Something worth saying beside a result.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub(crate) struct Warning {
-    pub(crate) code: &'static str,
-    pub(crate) message: String,
-}
-
-/// The body of `ckpt.error/1`.
-#[derive(Serialize)]
-pub(crate) struct ErrorBody<'a> {
-    error: ErrorFields<'a>,
-}
-
-#[derive(Serialize)]
-struct ErrorFields<'a> {
-    code: &'a str,
-    message: &'a str,
-    causes: &'a [String],
-    hint: Option<&'a str>,
-    #[serde(flatten)]
-    path: Option<JsonPath>,
-}
-
-impl<'a> ErrorBody<'a> {
-    /// Takes what is told of a failure.
-    pub(crate) fn of(failure: &'a Failure) -> Self {
-        Self {
-            error: ErrorFields {
-                code: failure.code,
-                message: &failure.message,
-                causes: &failure.causes,
-                hint: failure.hint.as_deref(),
-                path: failure.path.as_deref().map(JsonPath::absolute),
-            },
-        }
-    }
-}
 
 /// A path, in an object of its own or among the fields of another.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -303,11 +238,13 @@ fn display<T: ToString, S: Serializer>(value: &T, serializer: S) -> Result<S::Ok
     serializer.serialize_str(&value.to_string())
 }
 
-fn lossy(bytes: &[u8]) -> String {
+/// Text, with bytes that are not UTF-8 replaced.
+pub(crate) fn lossy(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-fn base64_if_not_utf8(bytes: &[u8]) -> Option<String> {
+/// All bytes, where the text does not have them.
+pub(crate) fn base64_if_not_utf8(bytes: &[u8]) -> Option<String> {
     str::from_utf8(bytes).is_err().then(|| STANDARD.encode(bytes))
 }
 
@@ -318,13 +255,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_object_begins_with_its_schema_and_is_flat() {
-        let body = serde_json::json!({"id": "x"});
-        let line = serde_json::to_string(&Envelope::new("ckpt.save/1", Some(Path::new("/w")), &[], body)).unwrap();
-        assert_eq!(line, r#"{"schema":"ckpt.save/1","workspace":"/w","warnings":[],"id":"x"}"#);
-    }
-
-    #[test]
     fn bytes_survive_in_base64() {
         let path = JsonPath::absolute(Path::new(OsStr::from_bytes(b"a\xff")));
         let line = serde_json::to_string(&path).unwrap();
@@ -332,14 +262,5 @@ mod tests {
         assert_eq!(serde_json::to_string(&JsonPath::absolute(Path::new("日"))).unwrap(), r#"{"path":"日"}"#);
         assert_eq!(serde_json::to_string(&JsonPatch::of(b"\xff")).unwrap(), r#"{"patch_base64":"/w=="}"#);
         assert_eq!(serde_json::to_string(&JsonPatch::of(b"")).unwrap(), r#"{"patch":""}"#);
-    }
-
-    #[test]
-    fn an_error_names_its_path_only_if_it_has_one() {
-        let failure = Failure::new("io", "cannot x").hint("do y");
-        let line = serde_json::to_string(&failure.body()).unwrap();
-        assert_eq!(line, r#"{"error":{"code":"io","message":"cannot x","causes":[],"hint":"do y"}}"#);
-        let failure = failure.at(Path::new("/p"));
-        assert!(serde_json::to_string(&failure.body()).unwrap().contains(r#","path":"/p"}"#));
     }
 }

@@ -20,6 +20,7 @@ mod comparison;
 mod errors;
 mod hints;
 mod json;
+mod object;
 mod paint;
 mod printer;
 mod progress;

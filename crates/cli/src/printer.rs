@@ -14,7 +14,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
 
 use crate::errors::Failure;
-use crate::json::{Envelope, Warning};
+use crate::object::{Envelope, Warning};
 use crate::paint::{ColorChoice, Painter, Role};
 
 /// What is printed besides data.
