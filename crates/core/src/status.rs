@@ -23,7 +23,7 @@ pub struct Status {
 }
 
 impl Status {
-    /// Whether a save would make no checkpoint.
+    /// Whether no path differs from head. A save may still make a checkpoint: what it omits is part of it.
     pub fn is_clean(&self) -> bool {
         self.changes.is_empty()
     }

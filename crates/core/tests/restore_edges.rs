@@ -1,5 +1,7 @@
 //! Restores in situations that the model test found: each is the smallest input that showed a fault.
 
+#![expect(clippy::unwrap_used, reason = "a test says what failed by where it panics")]
+
 use std::fs;
 use std::path::PathBuf;
 
@@ -29,4 +31,63 @@ fn packs_that_are_merged_stay() {
         store.save("m").unwrap();
         assert_eq!(store.checkpoints().unwrap().len() as u32, number + 1);
     }
+}
+
+#[test]
+fn a_directory_with_ignored_files_gives_way_to_a_file() {
+    let Place { worktree, store, .. } = &place();
+    fs::write(worktree.join(".gitignore"), "*.o\n").unwrap();
+    fs::write(worktree.join("f"), "file").unwrap();
+    let first = store.save("1").unwrap().id;
+    fs::remove_file(worktree.join("f")).unwrap();
+    fs::create_dir(worktree.join("f")).unwrap();
+    fs::write(worktree.join("f/x.o"), "ignored").unwrap();
+    assert!(store.reset(first).unwrap().is_complete());
+    assert_eq!(fs::read_to_string(worktree.join("f")).unwrap(), "file");
+    assert!(store.undo().unwrap().unwrap().is_complete());
+    assert_eq!(fs::read_to_string(worktree.join("f/x.o")).unwrap(), "ignored");
+}
+
+#[test]
+fn undo_leaves_a_directory_that_took_the_place_of_a_file() {
+    let Place { worktree, store, .. } = &place();
+    fs::write(worktree.join("f"), "file").unwrap();
+    let first = store.save("1").unwrap().id;
+    fs::remove_file(worktree.join("f")).unwrap();
+    store.reset(first).unwrap();
+    fs::remove_file(worktree.join("f")).unwrap();
+    fs::create_dir(worktree.join("f")).unwrap();
+    fs::write(worktree.join("f/mine"), "mine").unwrap();
+    store.undo().unwrap().unwrap();
+    assert_eq!(fs::read_to_string(worktree.join("f/mine")).unwrap(), "mine");
+}
+
+#[test]
+fn rollback_of_a_path_makes_its_directory_again() {
+    let Place { worktree, store, .. } = &place();
+    fs::create_dir(worktree.join("d")).unwrap();
+    fs::write(worktree.join("d/f"), "f").unwrap();
+    fs::write(worktree.join("d/g"), "g").unwrap();
+    let first = store.save("1").unwrap().id;
+    fs::remove_dir_all(worktree.join("d")).unwrap();
+    assert!(store.rollback(first, &["d/f"]).unwrap().is_complete());
+    assert_eq!(fs::read_to_string(worktree.join("d/f")).unwrap(), "f");
+    assert!(!worktree.join("d/g").exists());
+    store.undo().unwrap().unwrap();
+    assert!(!worktree.join("d").exists());
+    fs::write(worktree.join("d"), "a file by now").unwrap();
+    assert!(store.rollback(first, &["d/f"]).unwrap().is_complete());
+    assert_eq!(fs::read_to_string(worktree.join("d/f")).unwrap(), "f");
+    store.undo().unwrap().unwrap();
+    assert_eq!(fs::read_to_string(worktree.join("d")).unwrap(), "a file by now");
+}
+
+#[test]
+fn rollback_of_a_name_that_no_tree_holds_leaves_it() {
+    let Place { worktree, store, .. } = &place();
+    fs::write(worktree.join("git~1"), "x").unwrap();
+    let first = store.save("1").unwrap().id;
+    store.rollback(first, &["git~1"]).unwrap();
+    assert_eq!(fs::read_to_string(worktree.join("git~1")).unwrap(), "x");
+    assert!(store.rollback(first, &["git~1/below"]).is_err());
 }

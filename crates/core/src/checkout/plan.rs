@@ -128,6 +128,8 @@ fn finish(
     mut planned: Planned,
 ) -> Result<Planned> {
     let mut steps: Vec<Change> = Vec::new();
+    // A directory that gives way takes along what is in it, all of which is held.
+    let mut gives_way: Option<Vec<u8>> = None;
     for change in changes {
         let path = change.path.as_slice();
         if planned.is_settled(path) {
@@ -138,7 +140,11 @@ fn finish(
             planned.object(&omitted, reason);
             continue;
         }
+        if change.old.is_some_and(|old| old.is_dir()) && change.new.is_some_and(|new| !new.is_dir()) {
+            gives_way = Some(change.path.clone());
+        }
         if change.new.is_none()
+            && !gives_way.as_ref().is_some_and(|dir| is_below(&change.path, dir))
             && let Some(old) = change.old
             && let Some(reason) = target.silent_about(path, old.is_dir())?
         {

@@ -101,6 +101,7 @@ impl Present {
                 Some(entry) => self.put(store, dir, entry)?,
                 None => state::remove(objects, &mut self.root, dir)?,
             }
+            state::unomit(objects, &mut self.root, dir)?;
             if !is_dir {
                 return Ok(false);
             }

@@ -77,8 +77,8 @@ pub(crate) fn omit(objects: &Objects, root: &mut Node, path: &[u8], reason: Reas
 }
 
 /// Takes `changes` back in `root`: every path gets its `old` side again, whatever stands there now; paths that no change
-/// names stay. `before` is the state that the `old` sides come from. A directory that a change had brought goes only
-/// when nothing else is in it.
+/// names stay. `before` is the state that the `old` sides come from. Where nothing was and a directory is now, it goes
+/// only when nothing else is in it.
 pub(crate) fn subtract(objects: &Objects, root: &mut Node, before: &Node, changes: &[Change]) -> Result<()> {
     let mode_before = |path: &[u8]| match find(objects, before, path) {
         Ok(Some(Entry { kind: EntryKind::Dir, mode, .. })) => mode,
@@ -87,12 +87,10 @@ pub(crate) fn subtract(objects: &Objects, root: &mut Node, before: &Node, change
     // Children come after their parents in `changes`: backwards, a directory is looked at when its entries are done.
     for change in changes.iter().rev() {
         if change.old.is_none() {
-            let is_dir = change.new.is_some_and(|new| new.is_dir());
-            let keep = is_dir
-                && find(objects, root, &change.path)?.is_some_and(|entry| match &entry.dir {
-                    Some(dir) => dir.load(objects).map_or(true, |listing| !listing.entries.is_empty()),
-                    None => true,
-                });
+            let keep = find(objects, root, &change.path)?.is_some_and(|entry| match &entry.dir {
+                Some(dir) => dir.load(objects).map_or(true, |listing| !listing.entries.is_empty()),
+                None => false,
+            });
             if !keep {
                 remove(objects, root, &change.path)?;
             }
