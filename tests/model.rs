@@ -9,6 +9,8 @@
 //! `CKPT_MODEL_SEQUENCES=20000` makes it look longer. A sequence that fails is made small, printed with its seed, and
 //! kept in `model.proptest-regressions`, which is run first.
 
+#![expect(clippy::unwrap_used, reason = "a test says what failed by where it panics")]
+
 #[path = "model/case.rs"]
 mod case;
 #[path = "model/disk.rs"]
@@ -64,7 +66,7 @@ fn run() {
         cases: wanted.unwrap_or(SEQUENCES).div_ceil(PARTS),
         failure_persistence: Some(Box::new(FileFailurePersistence::Direct(seeds))),
         max_shrink_iters: 4_000,
-        max_shrink_time: 90_000,
+        max_shrink_time: 40_000,
         ..Config::default()
     };
     let (sequences, steps, restores) = (AtomicU64::new(0), AtomicU64::new(0), AtomicU64::new(0));
@@ -80,8 +82,10 @@ fn run() {
     match result {
         Ok(()) => {
             let (steps, restores) = (steps.into_inner(), restores.into_inner());
-            println!("{sequences:?} sequences, {steps} steps, {restores} restores");
-            assert!(fewest.into_inner() >= 20 && restores * 10 >= steps * 3);
+            assert!(
+                fewest.into_inner() >= 20 && restores * 10 >= steps * 3,
+                "too few: {sequences:?} sequences, {steps} steps, {restores} restores"
+            );
         }
         Err(TestError::Fail(reason, _)) => panic!("{reason}"),
         Err(TestError::Abort(reason)) => panic!("given up: {reason}"),

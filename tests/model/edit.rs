@@ -42,7 +42,7 @@ fn try_apply(case: &Case, edit: Edit, root: &Path, disk: &Disk) -> io::Result<()
             fs::create_dir(&new)?;
             set_mode(&new, DIR_MODES[salt % DIR_MODES.len()])
         }
-        EditKind::Link => symlink(link_target(case, edit), &new),
+        EditKind::Link => symlink(link_target(edit), &new),
         EditKind::HardLink => match disk.files.get(&entry) {
             Some(Entry::File { .. }) => fs::hard_link(&path, &new),
             _ => Ok(()),
@@ -112,7 +112,7 @@ fn try_apply(case: &Case, edit: Edit, root: &Path, disk: &Disk) -> io::Result<()
             delete(&path)?;
             match salt % 4 {
                 0 => fs::write(&path, content(edit.salt, false)),
-                1 => symlink(link_target(case, edit), &path),
+                1 => symlink(link_target(edit), &path),
                 2 => fs::create_dir(&path),
                 _ => {
                     fs::create_dir(&path)?;
@@ -140,7 +140,7 @@ fn make_repository(git: &Path, salt: u16) -> io::Result<()> {
             fs::write(git.join("HEAD"), "ref: refs/heads/main\n")?;
             fs::write(git.join("config"), content(salt, false))?;
             fs::create_dir(git.join("objects"))?;
-            if salt % 2 == 0 {
+            if salt.is_multiple_of(2) {
                 fs::write(git.join("info/exclude"), format!("{}\n", PATTERNS[usize::from(salt / 8) % 10]))?;
             }
             Ok(())
@@ -167,8 +167,7 @@ fn content(salt: u16, any_bytes: bool) -> Vec<u8> {
     text
 }
 
-fn link_target(case: &Case, edit: Edit) -> &'static OsStr {
-    let _ = case;
+fn link_target(edit: Edit) -> &'static OsStr {
     let targets: [&[u8]; 8] = [b"a", b"nowhere", b"../..", b"/nowhere/at all", b"d", b"../s", b".", b"\xff\xfe"];
     OsStr::from_bytes(targets[usize::from(edit.salt / 4) % 8])
 }

@@ -50,7 +50,7 @@ impl Goal<'_> {
                 match out.files.get(dir).cloned() {
                     Some(Entry::Dir { .. }) => {}
                     Some(Entry::Special) => {
-                        out.conflicts.insert(path.to_vec());
+                        out.conflicts.insert(dir.to_vec());
                         return;
                     }
                     Some(other) => {

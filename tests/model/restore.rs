@@ -79,6 +79,10 @@ impl World<'_> {
         self.tell(&format_args!("to checkpoint {to} of {}: {names:?}", self.checkpoints.len()));
         let paths: Vec<_> = scope.iter().map(|path| std::path::Path::new(std::ffi::OsStr::from_bytes(path))).collect();
         let (plan, done) = (self.store.plan_rollback(id, &paths), self.store.rollback(id, &paths));
+        scope.sort();
+        let all = scope.clone();
+        scope.retain(|path| !all.iter().any(|other| other != path && is_in(path, other)));
+        scope.dedup();
         let known = |path: &Bytes| disk.files.contains_key(path) || state.entries.contains_key(path);
         if !scope.iter().all(known) {
             let is_unknown = |err: &Error| matches!(err, Error::Path { reason: PathFault::Unknown, .. });
@@ -88,10 +92,6 @@ impl World<'_> {
             self.unmoved(tip)?;
             return self.check(&disk.files, disk).map(drop);
         }
-        scope.sort();
-        let all = scope.clone();
-        scope.retain(|path| !all.iter().any(|other| other != path && is_in(path, other)));
-        scope.dedup();
         let wanted = Wanted {
             target: state.entries.clone(),
             present: self.present_at(disk, &scope),
@@ -184,11 +184,16 @@ impl World<'_> {
         self.check_law(&changed, receipt)?;
         let mut before = wanted.present.clone();
         for (path, entry) in expected.held {
-            before.omitted.remove(&path);
+            // A directory that stays one is held with what is wanted in it only.
+            if !(entry.is_dir() && wanted.target.get(&path).is_some_and(Entry::is_dir)) {
+                before.omitted.remove(&path);
+            }
             before.entries.insert(path, entry);
         }
-        let before = Rc::new(before);
-        if before.is_same(&self.checkpoints[head_before].1) {
+        // Where head holds it all it is the safety checkpoint, with the rules from outside that it was made by.
+        let is_held = before.is_same(&self.checkpoints[head_before].1);
+        let before = if is_held { Rc::clone(&self.checkpoints[head_before].1) } else { Rc::new(before) };
+        if is_held {
             ensure(receipt.safety == Some(self.checkpoints[head_before].0), || {
                 format!("head holds it all: {receipt:?}")
             })?;
@@ -254,6 +259,9 @@ impl World<'_> {
             let nothing = State::default();
             let mut on_way = true;
             for dir in above(path) {
+                if dir.split(|&byte| byte == b'/').any(is_reserved) {
+                    break;
+                }
                 let (is_dir, known) = (disk.files.get(dir).is_some_and(Entry::is_dir), present.entries.get(dir));
                 if is_dir && known.is_some_and(Entry::is_dir) {
                     continue;
@@ -274,9 +282,16 @@ impl World<'_> {
                 continue;
             }
             let mut below = State::default();
+            let is_left_out = path.split(|&byte| byte == b'/').any(is_reserved);
             match disk.files.get(path) {
-                Some(Entry::Special) | None => {}
-                Some(_) if path.split(|&byte| byte == b'/').any(is_reserved) => {}
+                None => {}
+                Some(_) if above(path).into_iter().any(|dir| !present.entries.contains_key(dir)) => {}
+                Some(_) if is_left_out => {
+                    below.omitted.insert(path.clone(), "reserved-name");
+                }
+                Some(Entry::Special) => {
+                    below.omitted.insert(path.clone(), "special");
+                }
                 Some(entry) => {
                     if entry.is_dir() {
                         below = State::capture(&disk.files, &present.outside, Some(self.head_state()), path);
