@@ -3,7 +3,7 @@
 use std::fmt;
 use std::path::PathBuf;
 
-use crate::RepoPath;
+use crate::{ObjectId, RepoPath};
 
 /// Something worth saying beside a result. Printing one gives a sentence without a full stop.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,6 +23,9 @@ pub enum Notice {
     NothingCaptured,
     /// The stat cache was damaged, and is rebuilt; files were read again.
     CacheRebuilt,
+    /// This object of head is missing or damaged; the save did not compare with head, and wrote everything again that
+    /// the store does not hold.
+    HeadDamaged(ObjectId),
     /// An interrupted restore is waiting to be finished by the next command that may write.
     InterruptedRestore,
     /// A path was changed while it was restored, and was left as it is.
@@ -40,6 +43,7 @@ impl Notice {
             Self::BadExclude(_) => "bad-exclude",
             Self::NothingCaptured => "nothing-captured",
             Self::CacheRebuilt => "cache-rebuilt",
+            Self::HeadDamaged(_) => "head-damaged",
             Self::InterruptedRestore => "interrupted-restore",
             Self::ChangedMeanwhile(_) => "changed-meanwhile",
         }
@@ -68,6 +72,9 @@ impl fmt::Display for Notice {
             Self::BadExclude(glob) => write!(f, "the exclude {glob:?} is no pattern, and is not used"),
             Self::NothingCaptured => f.write_str("the directory is not empty, but nothing in it was captured"),
             Self::CacheRebuilt => f.write_str("the stat cache was damaged; files were read again"),
+            Self::HeadDamaged(id) => {
+                write!(f, "the last checkpoint is damaged (object {id}); what the workspace holds was saved anew")
+            }
             Self::InterruptedRestore => {
                 f.write_str("a restore was interrupted; the next command that writes finishes it")
             }

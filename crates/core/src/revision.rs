@@ -3,8 +3,8 @@
 use crate::checkpoint::Checkpoint;
 use crate::commit::Commit;
 use crate::{
-    CheckpointId, CheckpointStore, Error, ObjectId, Operation, OperationId, OperationKind, Result, RevisionFault,
-    StoreState, registry,
+    CheckpointId, CheckpointStore, Error, ObjectFault, ObjectId, Operation, OperationId, OperationKind, Result,
+    RevisionFault, StoreState, registry,
 };
 
 /// A revision that was found.
@@ -75,6 +75,11 @@ impl CheckpointStore {
             && let Some(checkpoint) = operation.checkpoint
         {
             return Ok(Resolved { id: checkpoint, operation: Some(operation.id) });
+        }
+        // The timeline may name what the store lost: that is no unknown id.
+        let mut readable = self.timeline()?.map_while(Result::ok);
+        if readable.any(|operation| operation.checkpoint == Some(CheckpointId(id))) {
+            return Err(Error::object(id, ObjectFault::Missing));
         }
         let elsewhere = self.workspace_of(id);
         Err(Error::revision(spec, elsewhere.map_or(RevisionFault::Unknown, RevisionFault::OtherWorkspace)))

@@ -202,8 +202,15 @@ fn save(session: &Session<'_>, options: &SaveOptions) -> Result<Saved> {
     let ingest = StoreIngest::new(session)?;
     let against = Against { tip: &tip, head: head.as_ref(), clock: Some((session.locked_ns, session.device)) };
     let mut snapshot = snapshot::take(store, &against, &ingest, &mut &ingest)?;
-    let differences = store.differences(head.as_ref(), &snapshot)?;
     let mut notices = std::mem::take(&mut snapshot.notices);
+    let differences = match store.differences(head.as_ref(), &snapshot) {
+        // A head that the store lost must not keep anybody from saving: everything is new then.
+        Err(Error::Object { id, .. }) => {
+            notices.push(Notice::HeadDamaged(id));
+            store.differences(None, &snapshot)?
+        }
+        differences => differences?,
+    };
     if snapshot.counts.files == 0 && snapshot.counts.entries > 0 && is_empty(store, &snapshot)? {
         notices.push(Notice::NothingCaptured);
     }
@@ -223,6 +230,10 @@ fn save(session: &Session<'_>, options: &SaveOptions) -> Result<Saved> {
     if let Some(head) = head.as_ref().filter(|_| differences.is_same && !options.always) {
         saved.id = head.info.id;
         saved.message.clone_from(&head.info.message);
+        // Nothing new, and still something to pack: the store had lost it.
+        if saved.no_longer_tracked.is_empty() && !ingest.is_empty() {
+            session.publish(Vec::new(), ingest)?;
+        }
         if snapshot.read_much() {
             write_cache(session, &snapshot, &tip);
         }

@@ -125,6 +125,11 @@ impl<'a> StoreIngest<'a> {
         self.session.store.objects.refresh()
     }
 
+    /// Whether the store held everything that it was given.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.lock().is_empty()
+    }
+
     /// Ends the open pack; `None` when nothing is in it.
     pub(crate) fn finish(self) -> Result<Option<FinishedPack>> {
         let objects = self.session.store.path.join("objects");
