@@ -7,7 +7,8 @@ use crate::sandbox::Sandbox;
 #[test]
 fn every_value_tells_where_it_comes_from() {
     let sandbox = Sandbox::new();
-    sandbox.write("fabricatio.toml", "[checkpoint]\nmax_file_bytes = \"1 KiB\"\nexclude = [\"*.log\"]\ncache_sise = 3\n");
+    sandbox
+        .write("fabricatio.toml", "[checkpoint]\nmax_file_bytes = \"1 KiB\"\nexclude = [\"*.log\"]\ncache_sise = 3\n");
     let output = sandbox.call(["config"]).config("exclude", "[\"*.tmp\"]").run().ok();
     let output = output.says("fabricatio.toml").says("FABRICATIO_CHECKPOINT__EXCLUDE").says("*.log").says("cache_size");
     assert!(output.out().contains("max_file_bytes"), "{output}");

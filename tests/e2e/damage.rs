@@ -31,6 +31,16 @@ fn with_extension(dir: &Path, extension: &str) -> Vec<PathBuf> {
     paths
 }
 
+/// The index of the pack that holds an object.
+fn idx_with(store: &Path, id: &str) -> PathBuf {
+    let packs = with_extension(&store.join("objects/pack"), "idx");
+    let holds = |idx: &PathBuf| {
+        let output = git_command().arg("show-index").stdin(fs::File::open(idx).unwrap()).output().unwrap();
+        String::from_utf8_lossy(&output.stdout).contains(id)
+    };
+    packs.into_iter().find(holds).unwrap()
+}
+
 fn nul(path: &Path) {
     let len = fs::metadata(path).unwrap().len();
     let _ = fs::remove_file(path);
@@ -183,21 +193,51 @@ fn lost_objects_are_written_again_although_the_cache_knows_them_l45() {
         let store = sandbox.store();
         // The pack of the first save's files, not the one of its commits.
         let blob = sandbox.git_in_store(&["rev-parse", "timeline:d0/f0"]).trim().to_owned();
-        let packs = with_extension(&store.join("objects/pack"), "idx");
-        let holds = |idx: &PathBuf| {
-            let output = git_command().arg("show-index").stdin(fs::File::open(idx).unwrap()).output().unwrap();
-            String::from_utf8_lossy(&output.stdout).contains(&blob)
-        };
-        let idx = packs.into_iter().find(holds).unwrap();
+        let idx = idx_with(&store, &blob);
         damage(&idx.with_extension("pack"));
-        sandbox.write("new", "new");
+        // With an edit, with none but on demand, with none.
+        let what = idx.display();
+        for (edit, words) in [(true, "save"), (false, "save --always"), (false, "save")] {
+            if edit {
+                sandbox.write("new", "new");
+            }
+            let before = sandbox.tree();
+            let second = sandbox.ckpt(words).ok().id();
+            for path in ["d0", "d1", "d2"] {
+                sandbox.remove(path);
+            }
+            let output = sandbox.ckpt(&format!("reset {second}")).ok();
+            assert_eq!(before.differences(&sandbox.tree()), "", "{what}, {words}: {output}");
+        }
+    }
+}
+
+#[test]
+fn a_save_without_changes_mends_what_the_store_lost_l45() {
+    for damage in [nul, cut, lose] {
+        let sandbox = Sandbox::new();
+        for number in 0..10 {
+            sandbox.write(format!("d{}/f{number}", number % 3), format!("content {number}"));
+        }
         let before = sandbox.tree();
-        let second = sandbox.call(["save", "--always"]).run().ok().id();
-        for path in ["d0", "d1", "d2", "new"] {
+        std::thread::sleep(std::time::Duration::from_millis(50));
+        let first = sandbox.save("first");
+        let store = sandbox.store();
+        let blob = sandbox.git_in_store(&["rev-parse", "timeline:d0/f0"]).trim().to_owned();
+        let idx = idx_with(&store, &blob);
+        damage(&idx.with_extension("pack"));
+        assert_eq!(sandbox.ckpt("save").ok().id(), first);
+        for path in ["d0", "d1", "d2"] {
             sandbox.remove(path);
         }
-        let _ = sandbox.ckpt(&format!("reset {second}")).ok();
+        let _ = sandbox.ckpt("reset").ok();
         assert_same(&before, &sandbox.tree());
+        // The new pack takes the old one's place if it has its name, that is, its content. If not, stock git says of the
+        // old one that it is damaged, whatever else holds its objects.
+        let is_mended = fs::read(idx.with_extension("pack")).is_ok_and(|bytes| bytes.starts_with(b"PACK"));
+        for extension in ["pack", "keep", "idx"].iter().filter(|_| !is_mended) {
+            let _ = fs::remove_file(idx.with_extension(extension));
+        }
     }
 }
 

@@ -27,7 +27,8 @@ fn status_names_each_kind_of_change() {
         .iter()
         .map(|change| format!("{} {}", change["change"].as_str().unwrap(), change["path"].as_str().unwrap()))
         .collect();
-    let expected = ["added added", "deleted deleted", "deleted gone-empty", "kind kind", "mode mode", "modified modified"];
+    let expected =
+        ["added added", "deleted deleted", "deleted gone-empty", "kind kind", "mode mode", "modified modified"];
     assert_eq!(listed, expected);
     let text = sandbox.ckpt("status --exit-code").exits(4);
     for line in expected {
@@ -54,7 +55,9 @@ fn status_writes_nothing() {
 fn stock_git_applies_the_patch() {
     let sandbox = Sandbox::new();
     let files = |step: u8| {
-        for (path, content) in [("text", "a\nb\nc\n"), ("no-newline", "x"), ("crlf", "a\r\nb\r\n"), ("sp ace/ta\tb", "x\n")] {
+        for (path, content) in
+            [("text", "a\nb\nc\n"), ("no-newline", "x"), ("crlf", "a\r\nb\r\n"), ("sp ace/ta\tb", "x\n")]
+        {
             sandbox.write(path, content.replace('b', &format!("b{step}")).replace('x', &format!("x{step}")));
         }
         sandbox.write("binary", [0, step, 255, 0, step, 10, 13]);

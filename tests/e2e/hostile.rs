@@ -4,6 +4,8 @@ use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
 use std::process::Command;
 
+use rustix::fs::{Mode, OFlags, mkdirat, openat};
+
 use crate::sandbox::{Forge, NOBODY, Sandbox, Tree, assert_same, is_root};
 
 #[test]
@@ -197,11 +199,12 @@ fn a_crafted_depth_is_refused_s6() {
 fn what_is_too_deep_to_restore_is_not_saved_s6() {
     let sandbox = Sandbox::new();
     sandbox.write("a", "1");
-    let script = "i=0; while [ $i -lt 2100 ]; do mkdir d && cd -P d || exit 1; i=$((i+1)); done; : > bottom";
-    let status = Command::new("bash").arg("-c").arg(script).current_dir(sandbox.w()).status();
-    if !status.is_ok_and(|status| status.success()) {
-        return crate::sandbox::skip("cannot make 2,100 levels here");
+    let mut at = rustix::fs::open(sandbox.w(), OFlags::DIRECTORY, Mode::empty()).unwrap();
+    for _ in 0..2100 {
+        mkdirat(&at, "d", Mode::from_raw_mode(0o755)).unwrap();
+        at = openat(&at, "d", OFlags::DIRECTORY, Mode::empty()).unwrap();
     }
+    drop(at);
     let output = sandbox.ckpt("save").ok().says("too-deep");
     let id = output.id();
     sandbox.write("a", "2");

@@ -17,7 +17,8 @@ fn assert_valid(output: &Output) -> String {
     let text = fs::read_to_string(&path).unwrap_or_else(|err| panic!("{name} has no schema: {err}"));
     let schema: Value = serde_json::from_str(&text).unwrap();
     let validator = jsonschema::validator_for(&schema).unwrap();
-    let errors: Vec<String> = validator.iter_errors(&object).map(|err| format!("{}: {err}", err.instance_path())).collect();
+    let errors: Vec<String> =
+        validator.iter_errors(&object).map(|err| format!("{}: {err}", err.instance_path())).collect();
     assert!(errors.is_empty(), "{name}: {errors:#?}\n{output}");
     assert_paths_and_times(&object, output);
     name
@@ -31,7 +32,9 @@ fn assert_paths_and_times(value: &Value, output: &Output) {
                 if let (true, Some(text)) = (name == "time", field.as_str()) {
                     assert!(text.len() == 24 && text.ends_with('Z') && text.as_bytes()[10] == b'T', "{text}: {output}");
                 }
-                if let (true, Some(text)) = (["id", "head", "safety", "to", "operation"].contains(&name.as_str()), field.as_str()) {
+                if let (true, Some(text)) =
+                    (["id", "head", "safety", "to", "operation"].contains(&name.as_str()), field.as_str())
+                {
                     assert!(text.len() == 40, "{name} {text}: {output}");
                 }
                 assert_paths_and_times(field, output);
@@ -48,7 +51,11 @@ fn every_object_is_as_its_schema_says() {
     let sandbox = Sandbox::new();
     let mut seen = BTreeSet::new();
     let mut run = |words: &str, code: i32| {
-        let output = sandbox.call(words.split(' ')).arg("--json").config("max_file_bytes", "1000").run().exits(code);
+        let output = sandbox
+            .call(["--json"].into_iter().chain(words.split(' ')))
+            .config("max_file_bytes", "1000")
+            .run()
+            .exits(code);
         seen.insert(assert_valid(&output));
         output
     };
@@ -64,7 +71,9 @@ fn every_object_is_as_its_schema_says() {
     sandbox.write("a", "two\n");
     sandbox.write(".gitignore", "ignored\n");
     sandbox.link("link", "a");
-    for words in ["status", "diff", "diff --patch", "diff --stat", "diff HEAD", "show", "show --patch", "ls", "ls --all -n 1"] {
+    for words in
+        ["status", "diff", "diff --patch", "diff --stat", "diff HEAD", "show", "show --patch", "ls", "ls --all -n 1"]
+    {
         let _ = run(words, 0);
     }
     let _ = run("status --exit-code", 4);

@@ -34,7 +34,7 @@ fn with_mounts(sandbox: &Sandbox, script: &str) -> Option<String> {
 #[test]
 fn an_unmounted_volume_is_no_deletion_l40() {
     let sandbox = Sandbox::new();
-    sandbox.write("a", "1");
+    sandbox.write("a", "1\n");
     sandbox.mkdir("data");
     let script = "
         mkdir volume; mount -t tmpfs none volume; echo one > volume/f; mkdir volume/sub; echo two > volume/sub/g
@@ -47,12 +47,12 @@ fn an_unmounted_volume_is_no_deletion_l40() {
         id=$($CKPT -w w save -m again --always)
         git -c safe.directory='*' --git-dir=$(echo home/.fabricatio-checkpoint/w_*) ls-tree -r --name-only $id
         mount --bind volume w/data
-        $CKPT -w w reset $id
+        $CKPT -w w reset -q $id > restored
         cat w/data/f w/data/sub/g
-        $CKPT -w w reset $first
+        $CKPT -w w reset -q $first > restored
         cat w/a w/data/f w/data/sub/g
         umount w/data
-        $CKPT -w w reset $id || echo conflict $?
+        $CKPT -w w reset -q $id > restored || echo conflict $?
         ls -A w/data";
     let Some(text) = with_mounts(&sandbox, script) else { return };
     let lines: Vec<&str> = text.lines().collect();
@@ -93,7 +93,7 @@ fn a_full_disk_stops_a_reset_before_the_first_write_l35() {
         echo \"exit $code\"
         rm w/noise
         $CKPT -w w save -q > saved
-        $CKPT -w w reset -q $first
+        $CKPT -w w reset -q $first > restored
         cat w/a
         git -c safe.directory='*' --git-dir=$(echo home/.fabricatio-checkpoint/w_*) fsck --full --strict
         find home/.fabricatio-checkpoint -name 'tmp*'";

@@ -46,13 +46,22 @@ fn ckpt_alone_prints_help_and_ends_with_2() {
 fn errors_have_a_cause_and_a_hint_that_can_be_pasted() {
     let sandbox = Sandbox::new();
     let output = sandbox.ckpt("ls").exits(1);
-    insta::assert_snapshot!(redact(&output.err(), sandbox.root()), @"");
+    insta::assert_snapshot!(redact(&output.err(), sandbox.root()), @r#"
+    error: nothing is saved yet in [sandbox]/w
+    hint: make a first checkpoint: ckpt save
+    "#);
     sandbox.write("a", "1");
     let _ = sandbox.ckpt("save first").ok();
     let output = sandbox.ckpt("reset 0123abcd").exits(1);
-    insta::assert_snapshot!(redact(&output.err(), sandbox.root()), @"");
+    insta::assert_snapshot!(redact(&output.err(), sandbox.root()), @r#"
+    error: cannot find the checkpoint "[id 1]": no checkpoint of this workspace has that id
+    hint: see which there are: ckpt ls --all
+    "#);
     let output = sandbox.ckpt("rollback HEAD ../x").exits(1);
-    insta::assert_snapshot!(redact(&output.err(), sandbox.root()), @"");
+    insta::assert_snapshot!(redact(&output.err(), sandbox.root()), @r#"
+    error: cannot use the path ../x: it lies outside the workspace
+    hint: a path is taken from the current directory if that is in the workspace and -w is not given, else from the workspace
+    "#);
 }
 
 #[test]
@@ -76,7 +85,46 @@ fn a_session_reads_like_this() {
     run(&["reset", "HEAD~1", "--dry-run"]);
     run(&["reset", "HEAD~1"]);
     run(&["undo"]);
-    insta::assert_snapshot!(redact(&text, sandbox.root()), @"");
+    insta::assert_snapshot!(redact(&text, sandbox.root()), @r#"
+    $ ckpt save before
+    new workspace [sandbox]/w
+      its checkpoints are kept in [sandbox]/home/.fabricatio-checkpoint/w_[id 1]
+    saved [id 2] "before": +2 ~0 -0, 2 files, 17 B, in [time]
+    [id 2]
+    $ ckpt status
+    head is [id 2] "before", [time]
+    added     new
+    deleted   notes
+    modified  src/main.rs
+    $ ckpt save after
+    saved [id 3] "after": +1 ~1 -1, 2 files, 22 B, in [time]
+    [id 3]
+    $ ckpt ls
+    * [id 3]  [time]  manual  after  (3 changed)
+      [id 2]  [time]  manual  before  (2 changed)
+    $ ckpt diff HEAD~1 --stat
+    new         |   1 +
+    notes       |   1 -
+    src/main.rs |   2 +-
+    3 paths changed, 2 lines added, 2 lines removed
+    $ ckpt reset HEAD~1 --dry-run
+    would reset to [id 2] "before": +1 ~1 -1; nothing was written
+    deleted   new
+    added     notes
+    modified  src/main.rs
+    $ ckpt reset HEAD~1
+    reset to [id 2] "before": +1 ~1 -1
+    what was there before is in [id 3]; to take this back: ckpt undo
+    deleted   new
+    added     notes
+    modified  src/main.rs
+    $ ckpt undo
+    took back the last reset: +1 ~1 -1
+    what was there before is in [id 2]; to take this back: ckpt redo
+    added     new
+    deleted   notes
+    modified  src/main.rs
+    "#);
 }
 
 #[test]

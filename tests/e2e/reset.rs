@@ -72,7 +72,7 @@ fn the_plan_tells_what_cannot_be_restored_u6() {
     sandbox.remove("d");
     sandbox.write("a", "two");
     sandbox.write("d/f/.git/HEAD", "ref: x\n");
-    let plan = sandbox.ckpt(&format!("reset {id} --dry-run")).says("holds-git").says("d/f");
+    let plan = sandbox.ckpt(&format!("reset {id} --dry-run")).says("holds a .git").says("d/f");
     assert!(matches!(plan.code, Some(0 | 3)), "{plan}");
     assert_eq!(sandbox.text("a"), "two");
     let _ = sandbox.ckpt(&format!("reset {id}")).exits(3).says("d/f");
