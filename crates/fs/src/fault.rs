@@ -10,6 +10,7 @@
 //!
 //! `CKPT_FAULT_NO_OPENAT2=1` makes the crate act as on a kernel without `openat2`.
 
+#[cfg(not(feature = "faults"))]
 use std::io;
 
 /// Announces one change: `operation` is a word such as `rename`, `name` the entry that is about to change.
