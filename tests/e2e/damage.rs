@@ -259,7 +259,7 @@ fn three_workspaces_one_broken_c24() {
     fs::write(store.join("config"), "[ckpt]\n\tformatVersion = 1\n").unwrap();
     let listed = sandbox.ckpt("workspaces").ok();
     assert!(listed.all().contains("one") && listed.all().contains("three"), "{listed}");
-    let listed = sandbox.ckpt("workspaces -l").ok().says("broken").says(&*store.file_name().unwrap().to_string_lossy());
+    let listed = sandbox.ckpt("workspaces -l").ok().says("broken").says(&store.file_name().unwrap().to_string_lossy());
     assert!(listed.all().contains("one") && listed.all().contains("three"), "{listed}");
     for name in ["one", "three"] {
         let dir = sandbox.root().join(name);

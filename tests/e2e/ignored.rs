@@ -199,10 +199,10 @@ fn ignored_directories_are_not_entered_p7() {
     }
     // Whoever looks inside is refused, and would have to say so.
     sandbox.mode("node_modules", 0);
-    let output = sandbox.ckpt("save").ok().is_silent_about("node_modules");
+    let output = sandbox.ckpt("save").ok().keeps_quiet_about("node_modules");
     assert_eq!(sandbox.paths_in(&output.id()), [".gitignore", "a"]);
     sandbox.write("a", "2");
-    let _ = sandbox.ckpt("save").ok().is_silent_about("node_modules");
+    let _ = sandbox.ckpt("save").ok().keeps_quiet_about("node_modules");
     sandbox.mode("node_modules", 0o755);
 }
 

@@ -23,7 +23,7 @@ fn reset_holds_what_no_checkpoint_saw_l1() {
     let sandbox = Sandbox::new();
     sandbox.write("a", "a");
     let id = sandbox.save("first");
-    let large: Vec<u8> = (0..1_000_000_u32).flat_map(|n| n.to_le_bytes()).take(1 << 20).collect();
+    let large: Vec<u8> = (0..1_000_000_u32).flat_map(u32::to_le_bytes).take(1 << 20).collect();
     sandbox.write("out/large", &large);
     sandbox.write("out/huge", vec![b'h'; 5000]);
     let _ = sandbox.call(["reset", &id]).run().ok();
@@ -54,7 +54,7 @@ fn the_plan_names_everybodys_edits_l6_u1() {
     for path in ["u", "a", "added"] {
         assert!(plan.all().lines().any(|line| line.split_whitespace().any(|word| word == path)), "{path}: {plan}");
     }
-    let _ = plan.is_silent_about("kept");
+    let _ = plan.keeps_quiet_about("kept");
     assert_same(&before, &sandbox.tree());
     assert_same(&store, &Tree::with_identity(&sandbox.store().join("objects")));
     let _ = sandbox.ckpt(&format!("reset {first}")).ok().says("ckpt undo");

@@ -28,7 +28,7 @@ fn save_keeps_unreadable_files_and_directories_c7_l9() {
     assert_eq!(sandbox.paths_in(&second), ["a", "d", "d/f", "d/sub", "d/sub/g", "x"]);
     assert_eq!(sandbox.text_in(&second, "a"), "2");
     assert_eq!(sandbox.text_in(&second, "x"), "saved x");
-    let status = sandbox.ckpt("status").is_silent_about("deleted");
+    let status = sandbox.ckpt("status").keeps_quiet_about("deleted");
     assert!(status.all().contains("unreadable"), "{status}");
     let before = sandbox.tree().without("a");
     let output = sandbox.ckpt(&format!("reset {first}"));

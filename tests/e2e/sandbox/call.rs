@@ -178,7 +178,7 @@ impl Output {
     }
 
     /// Expects that words are neither on stdout nor on stderr.
-    pub(crate) fn is_silent_about(self, words: &str) -> Self {
+    pub(crate) fn keeps_quiet_about(self, words: &str) -> Self {
         assert!(!self.all().contains(words), "`{words}` is not expected: {self}");
         self
     }
