@@ -35,7 +35,11 @@ fn with_extension(dir: &Path, extension: &str) -> Vec<PathBuf> {
 fn idx_with(store: &Path, id: &str) -> PathBuf {
     let packs = with_extension(&store.join("objects/pack"), "idx");
     let holds = |idx: &PathBuf| {
-        let output = git_command().arg("show-index").stdin(fs::File::open(idx).unwrap()).output().unwrap();
+        let output = git_command()
+            .args(["show-index", "--object-format=sha1"])
+            .stdin(fs::File::open(idx).unwrap())
+            .output()
+            .unwrap();
         String::from_utf8_lossy(&output.stdout).contains(id)
     };
     packs.into_iter().find(holds).unwrap()

@@ -171,10 +171,6 @@ fn crafted_shapes_are_refused_before_the_first_write_s6() {
         let tree = forge.tree(&[("100644", b"f", &blob)]);
         forge.tree(&[("120000", b"x", &link), ("40000", b"x", &tree)])
     });
-    expect_refused("a link to an empty target", |forge| {
-        let link = forge.object("blob", b"");
-        forge.tree(&[("120000", b"x", &link)])
-    });
     expect_refused("a tree where a blob is named", |forge| {
         let tree = forge.tree(&[]);
         forge.tree(&[("100644", b"x", &tree)])
@@ -185,6 +181,16 @@ fn crafted_shapes_are_refused_before_the_first_write_s6() {
     });
     expect_refused("a submodule", |forge| forge.tree(&[("160000", b"x", &"1".repeat(40))]));
     expect_refused("half a tree", |forge| forge.object("tree", b"100644 x\0only ten"));
+}
+
+#[test]
+fn crafted_links_are_refused_before_the_first_write_s6() {
+    for target in [&b""[..], b"a\0b", &[b'x'; 5000]] {
+        expect_refused(&format!("a link to {:?}", String::from_utf8_lossy(&target[..target.len().min(9)])), |forge| {
+            let link = forge.object("blob", target);
+            forge.tree(&[("120000", b"x", &link)])
+        });
+    }
 }
 
 #[test]

@@ -11,6 +11,7 @@ mod config;
 mod crash;
 mod damage;
 mod diff;
+mod disk_errors;
 mod hostile;
 mod ignored;
 mod json;

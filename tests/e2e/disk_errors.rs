@@ -1,0 +1,77 @@
+//! Errors of the disk at any step: nothing half-made is recorded, nothing is lost, and the next try works.
+
+use crate::crash::{assert_nothing_lost, at_each_step, both, first_save, reset, second_save};
+use crate::sandbox::{Sandbox, Tree, assert_same};
+
+#[test]
+fn an_error_at_any_step_of_a_save_records_nothing_l11() {
+    let (old, _) = both();
+    for action in ["eio", "enospc"] {
+        at_each_step(action, &first_save, 1, &|number, sandbox, output| {
+            if output.code == Some(0) {
+                // The step was one that a save can do without.
+                let _ = sandbox.ckpt(&format!("show {}", output.id())).ok();
+            } else {
+                assert_eq!((output.code, output.stdout.len()), (Some(1), 0), "step {number}: {output}");
+                let reset = sandbox.ckpt("reset --json");
+                assert_eq!(reset.code, Some(1), "step {number}: {reset}");
+                let code = reset.json()["error"]["code"].as_str().unwrap().to_owned();
+                assert!(["nothing-saved", "beyond-lineage"].contains(&code.as_str()), "step {number}: {reset}");
+            }
+            assert_same(&old, &sandbox.tree());
+            sandbox.save("again");
+        });
+    }
+}
+
+#[test]
+fn an_error_at_any_step_of_a_later_save_keeps_the_first_l11_l30() {
+    let (old, new) = both();
+    at_each_step("enospc", &second_save, 1, &|number, sandbox, output| {
+        assert!(matches!(output.code, Some(0 | 1)), "step {number}: {output}");
+        assert_same(&new, &sandbox.tree());
+        let count = sandbox.git_in_store(&["rev-list", "--count", "--first-parent", "timeline"]);
+        assert_eq!(count.trim(), if output.code == Some(0) { "3" } else { "2" }, "step {number}: {output}");
+        let second = sandbox.save("again");
+        let _ = sandbox.ckpt("reset HEAD~1").ok();
+        assert_eq!(old.differences(&sandbox.tree()), "", "step {number}");
+        let _ = sandbox.ckpt(&format!("reset {second}")).ok();
+        assert_eq!(new.differences(&sandbox.tree()), "", "step {number}");
+    });
+}
+
+#[test]
+fn an_error_at_any_step_of_a_reset_loses_nothing_l35() {
+    let (old, new) = both();
+    for action in ["enospc", "eio"] {
+        at_each_step(action, &reset, 1, &|number, sandbox, output| {
+            assert!(matches!(output.code, Some(0 | 1 | 3)), "step {number}: {output}");
+            assert_nothing_lost(&new, sandbox, &format!("step {number}: {output}"));
+            let now = sandbox.tree();
+            if output.code == Some(0) {
+                assert_eq!(old.differences(&now), "", "step {number}: {output}");
+            }
+            let _ = sandbox.ckpt("status");
+            let _ = sandbox.ckpt("reset HEAD").ok();
+            assert_eq!(old.differences(&sandbox.tree()), "", "step {number}: {output}");
+        });
+    }
+}
+
+#[test]
+fn a_store_that_cannot_be_written_stops_a_reset_before_the_first_write_l35() {
+    let Some(sandbox) = Sandbox::unprivileged() else { return };
+    let words = reset(&sandbox);
+    let before = Tree::with_identity(&sandbox.w());
+    let packs = sandbox.store().join("objects/pack");
+    for dir in [packs.clone(), sandbox.store().join("ckpt"), sandbox.store().join("refs/heads")] {
+        let set = |mode| std::fs::set_permissions(&dir, std::os::unix::fs::PermissionsExt::from_mode(mode)).unwrap();
+        set(0o500);
+        let output = sandbox.ckpt(&format!("{words} --json"));
+        let _ = output.fails_with("permission-denied");
+        assert_same(&before, &Tree::with_identity(&sandbox.w()));
+        set(0o700);
+    }
+    let _ = sandbox.ckpt(&words).ok();
+    assert_eq!(sandbox.text("a"), "old a");
+}
