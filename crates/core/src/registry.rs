@@ -93,7 +93,7 @@ pub fn stores(checkpoint_dir: &Path) -> Result<Vec<StoreEntry>> {
     Ok(stores.into_iter().map(tell_moved).collect())
 }
 
-/// What the directory `name` is, as far as it can be told without the others: never [`StoreState::Moved`].
+/// What the directory `name` is, as far as it can be told without the records of the others.
 pub(crate) fn state_of(root: &Dir, name: &[u8]) -> StoreState {
     look_at(root, name).0
 }
@@ -111,7 +111,13 @@ fn state_by(dir: &Dir, name: &[u8], record: io::Result<Result<WorktreeRecord, Re
         Ok(Ok(record)) if key_of(name) != Some(crate::layout::key(&record.path)) => StoreState::Broken {
             what: format!("its name is not that of the store of {}; it may be a copy", record.path.display()),
         },
-        Ok(Ok(record)) => place_of(record),
+        Ok(Ok(record)) => match place_of(record.clone()) {
+            StoreState::Gone { worktree } => match renamed_to(dir, &record) {
+                Some(to) => StoreState::Moved { worktree, to },
+                None => StoreState::Gone { worktree },
+            },
+            state => state,
+        },
         Ok(Err(RecordFault::Newer(version))) => {
             StoreState::Broken { what: format!("its format is {version}, newer than this version reads") }
         }
@@ -126,6 +132,29 @@ fn state_by(dir: &Dir, name: &[u8], record: io::Result<Result<WorktreeRecord, Re
         },
         Err(err) => StoreState::Broken { what: format!("its record cannot be read: {err}") },
     }
+}
+
+/// The new name of a worktree that was renamed in its parent: a directory there with the recorded inode, born before the
+/// record was written. Where else it may have gone is not searched.
+fn renamed_to(store: &Dir, record: &WorktreeRecord) -> Option<PathBuf> {
+    let (_, inode) = record.inode?;
+    let written = store.open_dir(OWN.as_bytes()).ok()?.stat(WORKTREE.as_bytes()).ok()?.mtime_ns;
+    let parent = record.path.parent()?;
+    let dir = Dir::open(parent).ok()?;
+    let mut entries = Entries::default();
+    dir.read_entries(&mut entries).ok()?;
+    entries.iter().find_map(|entry| {
+        let is_same = entry.kind.is_none_or(|kind| kind == FileKind::Dir)
+            && dir.stat(entry.name).is_ok_and(|stat| stat.kind == FileKind::Dir && stat.inode == inode);
+        let path = parent.join(as_path(entry.name));
+        let born = is_same.then(|| std::fs::symlink_metadata(&path).and_then(|meta| meta.created()).ok())?;
+        let nanoseconds =
+            born.and_then(|born| born.duration_since(std::time::UNIX_EPOCH).ok()).map(|age| age.as_nanos());
+        // Where birth times are not known the inode decides: a store too many is kept, none too many removed.
+        nanoseconds
+            .is_none_or(|born| i128::try_from(born).is_ok_and(|born| born <= i128::from(written)))
+            .then_some(path)
+    })
 }
 
 /// The key in the name of a store: the 16 hex digits after the last `_`.

@@ -237,6 +237,7 @@ fn save(session: &Session<'_>, options: &SaveOptions) -> Result<Saved> {
         if snapshot.read_much() {
             write_cache(session, &snapshot, &tip);
         }
+        session.update_record()?;
         return Ok(saved);
     }
     let changes = count(&differences.changes);
@@ -395,6 +396,7 @@ pub(crate) fn merge_packs(session: &Session<'_>) {
         let pack = ckpt_pack::merge(packs, &names, &store.own, &session.token, number, durability).ok()?;
         pack.publish(&dir, durability).ok()?;
         ckpt_pack::remove_packs(&dir, &names, durability).ok()?;
+        // What an earlier merge left when it was interrupted.
         ckpt_pack::remove_orphans(&dir, durability).ok()
     });
     if merged.is_some() {

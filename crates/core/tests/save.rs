@@ -79,3 +79,20 @@ fn a_save_is_git_history_and_a_second_one_writes_nothing() {
     assert_eq!(store.resolve(&second.id.to_string()[..6]).unwrap().id, second.id);
     assert!(store.status().unwrap().is_clean());
 }
+
+#[test]
+fn a_renamed_worktree_is_moved_not_gone_c15() {
+    let temp = tempfile::tempdir().unwrap();
+    let (old, new) = (temp.path().join("p"), temp.path().join("q"));
+    let stores = temp.path().join("ckpt");
+    std::fs::create_dir(&old).unwrap();
+    std::fs::write(old.join("f"), "x").unwrap();
+    CheckpointStore::open_or_create(&stores, &old, options()).unwrap().save("first").unwrap();
+    std::fs::rename(&old, &new).unwrap();
+    let state = ckpt_core::stores(&stores).unwrap().remove(0).state;
+    let real = |path: &Path| temp.path().canonicalize().unwrap().join(path.file_name().unwrap());
+    assert_eq!(state, ckpt_core::StoreState::Moved { worktree: real(&old), to: real(&new) });
+    std::fs::remove_dir_all(&new).unwrap();
+    let state = ckpt_core::stores(&stores).unwrap().remove(0).state;
+    assert_eq!(state, ckpt_core::StoreState::Gone { worktree: real(&old) });
+}

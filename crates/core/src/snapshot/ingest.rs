@@ -25,8 +25,8 @@ pub(crate) trait Ingest: Sync {
     /// Takes a content that is in memory.
     fn blob(&self, content: &[u8]) -> Result<ObjectId>;
 
-    /// Takes `size` bytes from the beginning of a file, in bounded memory. `None`: the file has another size now, changed
-    /// between two readings, or cannot be read, and nothing was taken. Errors are those of the store.
+    /// Takes `size` bytes from the beginning of a file, in bounded memory. `None`: the file is shorter, changed between
+    /// two readings, or cannot be read, and nothing was taken. Errors are those of the store.
     fn stream(&self, file: &mut File, size: u64) -> Result<Option<ObjectId>>;
 }
 
@@ -41,7 +41,7 @@ impl Ingest for HashOnly {
     }
 }
 
-/// Hashes a file of `size` bytes from its beginning; `None` when it is longer or shorter, or cannot be read.
+/// Hashes the first `size` bytes of a file; `None` when it is shorter, or cannot be read.
 fn hash_file(file: &mut File, size: u64) -> Result<Option<ObjectId>> {
     if file.seek(SeekFrom::Start(0)).is_err() {
         return Ok(None);
@@ -49,19 +49,17 @@ fn hash_file(file: &mut File, size: u64) -> Result<Option<ObjectId>> {
     let mut hasher = ObjectHasher::new(Kind::Blob, size);
     let mut buffer = vec![0; CHUNK];
     let mut left = size;
-    loop {
-        let read = match file.read(&mut buffer) {
-            Ok(0) => break,
-            Ok(read) => read,
-            Err(err) if err.kind() == std::io::ErrorKind::Interrupted => continue,
+    while left > 0 {
+        let wanted = usize::try_from(left).unwrap_or(CHUNK).min(CHUNK);
+        match file.read(&mut buffer[..wanted]) {
+            Ok(0) => return Ok(None),
+            Ok(read) => {
+                left -= read as u64;
+                hasher.update(&buffer[..read]);
+            }
+            Err(err) if err.kind() == std::io::ErrorKind::Interrupted => {}
             Err(_) => return Ok(None),
-        };
-        let Some(rest) = left.checked_sub(read as u64) else { return Ok(None) };
-        left = rest;
-        hasher.update(&buffer[..read]);
-    }
-    if left != 0 {
-        return Ok(None);
+        }
     }
     hasher.finish().map(Some).map_err(|err| pack_error(std::path::Path::new(""), err))
 }
@@ -169,7 +167,7 @@ impl Ingest for StoreIngest<'_> {
             return Ok(None);
         }
         let mut writer = self.lock();
-        let streamed = match writer.add_stream(Kind::Blob, size, Some(id), file) {
+        let streamed = match writer.add_stream(Kind::Blob, size, Some(id), &mut file.take(size)) {
             Ok(streamed) => streamed,
             Err(ckpt_pack::Error::Source { .. }) => return Ok(None),
             Err(err) => return Err(self.fail(err)),
