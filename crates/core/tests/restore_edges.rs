@@ -91,3 +91,33 @@ fn rollback_of_a_name_that_no_tree_holds_leaves_it() {
     assert_eq!(fs::read_to_string(worktree.join("git~1")).unwrap(), "x");
     assert!(store.rollback(first, &["git~1/below"]).is_err());
 }
+
+/// Dies when the first path is in place, as a process does: the lock goes, the journal stays.
+struct Dies;
+
+impl ckpt_core::Observer for Dies {
+    fn event(&self, event: ckpt_core::Event<'_>) {
+        if matches!(event, ckpt_core::Event::Restored { .. }) {
+            std::panic::resume_unwind(Box::new(()));
+        }
+    }
+}
+
+#[test]
+fn a_directory_that_was_just_made_is_finished_after_a_crash() {
+    let Place { _temp, worktree, store } = &place();
+    fs::create_dir(worktree.join("d")).unwrap();
+    fs::write(worktree.join("d/f"), "f").unwrap();
+    let first = store.save("1").unwrap().id;
+    fs::remove_dir_all(worktree.join("d")).unwrap();
+    fs::write(worktree.join("d"), "a file by now").unwrap();
+    let mut options = store.options().clone();
+    options.observer = std::sync::Arc::new(Dies);
+    let dying = CheckpointStore::open_or_create(&_temp.path().join("c"), worktree, options).unwrap();
+    assert!(std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| dying.reset(first))).is_err());
+    drop(dying);
+    let status = store.status().unwrap();
+    assert_eq!(status.recovered.unwrap().kept, []);
+    assert!(status.changes.is_empty());
+    assert_eq!(fs::read_to_string(worktree.join("d/f")).unwrap(), "f");
+}

@@ -162,7 +162,7 @@ impl Interrupted<'_> {
         for step in steps {
             match look(&self.root, step)? {
                 OnDisk::Done => sorted.done.push(step.clone()),
-                OnDisk::ToDo => sorted.to_do.push(step.clone()),
+                OnDisk::ToDo(now) => sorted.to_do.push(Step { from: now, ..step.clone() }),
                 OnDisk::Empty | OnDisk::Other => sorted.other.push(step.clone()),
             }
         }
@@ -302,8 +302,8 @@ pub(crate) fn go_back(session: &Session<'_>, journal: &Journal, root: &Dir, step
     let mut back = Vec::new();
     for step in steps {
         let reversed = step.reversed();
-        if look(root, &reversed)? == OnDisk::ToDo {
-            back.push(reversed);
+        if let OnDisk::ToDo(now) = look(root, &reversed)? {
+            back.push(Step { from: now, ..reversed });
         }
     }
     Apply::new(store, root, &journal.token, false).run(&back)?;

@@ -30,12 +30,12 @@ impl Step {
 }
 
 /// What stands at a path on disk, beside what is expected there.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum OnDisk {
     /// As `to` has it.
     Done,
-    /// As `from` has it.
-    ToDo,
+    /// As `from` has it, or on its way: this is what stands there now.
+    ToDo(Option<EntryInfo>),
     /// An empty file that is neither.
     Empty,
     /// Something else, or it cannot be looked at.
@@ -62,12 +62,11 @@ pub(crate) fn look(root: &Dir, step: &Step) -> Result<OnDisk> {
 fn compare(step: &Step, now: Option<EntryInfo>, is_empty: bool) -> OnDisk {
     match now {
         now if now == step.to => OnDisk::Done,
-        now if now == step.from => OnDisk::ToDo,
-        // Directories are made open and closed last: what is in between is on its way.
-        Some(now) if now.is_dir() && step.to.is_some_and(|to| to.is_dir()) => OnDisk::ToDo,
-        Some(now) if now.is_dir() && step.to.is_none() && step.from.is_some_and(|from| from.is_dir()) => OnDisk::ToDo,
+        now if now == step.from => OnDisk::ToDo(now),
+        // Directories are made open and closed last, and opened before they go: what is in between is on its way.
+        Some(dir) if dir.is_dir() && [step.from, step.to].iter().flatten().any(EntryInfo::is_dir) => OnDisk::ToDo(now),
         // A path that changes its kind is absent in between.
-        None => OnDisk::ToDo,
+        None => OnDisk::ToDo(None),
         _ if is_empty => OnDisk::Empty,
         _ => OnDisk::Other,
     }
