@@ -17,6 +17,10 @@ mod case;
 mod disk;
 #[path = "model/edit.rs"]
 mod edit;
+#[path = "model/fate.rs"]
+mod fate;
+#[path = "model/outcome.rs"]
+mod outcome;
 #[path = "model/predict.rs"]
 mod predict;
 #[path = "model/restore.rs"]

@@ -75,7 +75,7 @@ pub(crate) struct Round {
     pub(crate) is_played: bool,
     pub(crate) edits: Vec<Edit>,
     pub(crate) act: Act,
-    pub(crate) restores: Vec<Restore>,
+    pub(crate) restores: Vec<(Restore, Accident)>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -102,6 +102,16 @@ pub(crate) enum Restore {
     Rollback(u16, Vec<(u16, Pick)>),
     Undo,
     Redo,
+}
+
+/// What happens to a restore on its way.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Accident {
+    Nothing,
+    /// The caller wishes to stop when asked for the time of this number.
+    Stop(u64),
+    /// The process dies when this many paths are in place, and the next one looks.
+    Crash(u64),
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -194,14 +204,20 @@ fn round() -> impl Strategy<Value = Round> {
     })
 }
 
-fn restore() -> impl Strategy<Value = Restore> {
+fn restore() -> impl Strategy<Value = (Restore, Accident)> {
     let pick = prop_oneof![3 => Just(Pick::Present), 3 => Just(Pick::Saved), 1 => Just(Pick::Any)];
-    prop_oneof![
+    let accident = prop_oneof![
+        14 => Just(Accident::Nothing),
+        1 => (1_u64..30).prop_map(Accident::Stop),
+        1 => (1_u64..8).prop_map(Accident::Crash),
+    ];
+    let restore = prop_oneof![
         4 => number().prop_map(Restore::Reset),
         4 => (number(), vec((number(), pick), 1..3)).prop_map(|(to, paths)| Restore::Rollback(to, paths)),
         4 => Just(Restore::Undo),
         2 => Just(Restore::Redo),
-    ]
+    ];
+    (restore, accident)
 }
 
 fn edit() -> impl Strategy<Value = Edit> {

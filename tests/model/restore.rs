@@ -1,38 +1,41 @@
-//! Restores, with what the model says of them and the law.
+//! Restores: what the model makes of each, and the accidents on its way.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::path::PathBuf;
 use std::rc::Rc;
 
-use ckpt_core::{Error, PathFault, Plan, Receipt};
-use ckpt_pack::{Kind, hash_object};
+use ckpt_core::{CheckpointStore, Error, Notice, PathFault, Plan, Receipt};
 
-use super::case::{Pick, Restore};
-use super::disk::{Bytes, Disk, Entry, Files, above, is_in, join, remove, scan};
+use super::case::{Accident, Pick, Restore};
+use super::disk::{Bytes, Disk, Entry, Files, above, difference, is_in, join, remove, scan};
 use super::edit::is_git;
-use super::predict::{Goal, Prediction};
+use super::fate::Death;
+use super::outcome::{Ended, Kept};
 use super::state::{State, is_reserved};
 use super::world::{Op, World, ensure, text};
 
 /// A restore before it is done.
-struct Wanted {
-    target: Files,
-    reference: Rc<State>,
+pub(crate) struct Wanted {
+    pub(crate) target: Files,
+    pub(crate) reference: Rc<State>,
     /// The worktree as the safety checkpoint shall hold it, but for what the restore captures besides.
-    present: State,
+    pub(crate) present: State,
     /// Paths that are looked at; `None`: all.
-    scope: Option<Vec<Bytes>>,
-    head_after: usize,
-    edited: BTreeSet<Bytes>,
+    pub(crate) scope: Option<Vec<Bytes>>,
+    pub(crate) head_after: usize,
+    pub(crate) edited: BTreeSet<Bytes>,
 }
 
 impl World<'_> {
-    pub(crate) fn restore(&mut self, restore: &Restore) -> Result<(), String> {
+    pub(crate) fn restore(&mut self, restore: &Restore, accident: Accident) -> Result<(), String> {
         self.counts.steps += 1;
         self.counts.restores += 1;
         let disk = scan(&self.root);
-        let before_tip = self.tip();
+        let tip = self.tip();
         match restore {
             Restore::Reset(number) => {
                 let to = self.pick_checkpoint(*number);
@@ -47,28 +50,80 @@ impl World<'_> {
                     edited: BTreeSet::new(),
                 };
                 let plan = self.store.plan_reset(id).map_err(text)?;
-                self.unmoved(&before_tip)?;
-                let receipt = self.store.reset(id).map_err(text)?;
-                self.after(&disk, &wanted, &plan, &receipt, Kept::New)
+                self.unmoved(&tip)?;
+                match self.attempt(accident, &disk, &plan, |store| store.reset(id))? {
+                    Some(ended) => self.after(&disk, &wanted, &plan, &ended, Kept::New),
+                    None => Ok(()),
+                }
             }
-            Restore::Rollback(number, picks) => self.rollback(*number, picks, &disk, &before_tip),
+            Restore::Rollback(number, picks) => self.rollback(*number, picks, accident, &disk, &tip),
             Restore::Undo | Restore::Redo => {
                 let is_undo = matches!(restore, Restore::Undo);
                 let plan = if is_undo { self.store.plan_undo() } else { self.store.plan_redo() }.map_err(text)?;
-                self.unmoved(&before_tip)?;
-                let receipt = if is_undo { self.store.undo() } else { self.store.redo() }.map_err(text)?;
-                let op = if is_undo { self.undo.pop() } else { self.redo.pop() };
-                ensure(plan.is_some() == op.is_some() && receipt.is_some() == op.is_some(), || {
-                    format!("should there be something to take back? {}", op.is_some())
-                })?;
-                let (Some(plan), Some(receipt), Some(op)) = (plan, receipt, op) else { return Ok(()) };
+                self.unmoved(&tip)?;
+                let op = if is_undo { self.undo.last() } else { self.redo.last() }.cloned();
+                ensure(plan.is_some() == op.is_some(), || format!("is there something? {}", op.is_some()))?;
+                let (Some(plan), Some(op)) = (plan, op) else {
+                    let done = if is_undo { self.store.undo() } else { self.store.redo() }.map_err(text)?;
+                    return ensure(done.is_none(), || format!("there was nothing: {done:?}"));
+                };
                 let wanted = self.take_back(&op, is_undo, &disk);
-                self.after(&disk, &wanted, &plan, &receipt, if is_undo { Kept::Undone(op) } else { Kept::Redone(op) })
+                let act = |store: &CheckpointStore| {
+                    let done = if is_undo { store.undo() } else { store.redo() };
+                    done.map(|receipt| receipt.expect("the plan was not empty"))
+                };
+                let Some(ended) = self.attempt(accident, &disk, &plan, act)? else { return Ok(()) };
+                let _ = if is_undo { self.undo.pop() } else { self.redo.pop() };
+                let kept = if is_undo { Kept::Undone(op) } else { Kept::Redone(op) };
+                self.after(&disk, &wanted, &plan, &ended, kept)
             }
         }
     }
 
-    fn rollback(&mut self, number: u16, picks: &[(u16, Pick)], disk: &Disk, tip: &[u8]) -> Result<(), String> {
+    /// Restores, with an accident perhaps. `None`: it was stopped, and the worktree is as before.
+    fn attempt(
+        &mut self,
+        accident: Accident,
+        disk: &Disk,
+        plan: &Plan,
+        act: impl FnOnce(&CheckpointStore) -> ckpt_core::Result<Receipt>,
+    ) -> Result<Option<Ended>, String> {
+        self.tell(&accident);
+        self.fate.arm(accident);
+        let done = catch_unwind(AssertUnwindSafe(|| act(&self.store)));
+        self.fate.arm(Accident::Nothing);
+        match done {
+            Ok(Ok(receipt)) => Ended::by_itself(plan, &receipt).map(Some),
+            Ok(Err(err)) if err.is_interrupted() && matches!(accident, Accident::Stop(_)) => {
+                let now = scan(&self.root);
+                match difference(&disk.files, &now.files) {
+                    Some(difference) => Err(format!("not as before it was stopped: {difference}\n{plan:?}")),
+                    None => Ok(None),
+                }
+            }
+            Ok(Err(err)) => Err(text(err)),
+            Err(panic) if panic.is::<Death>() => {
+                self.reopen();
+                let mut status = self.store.status().map_err(text)?;
+                // A child that another test forks just now holds our lock until it executes.
+                while status.notices.contains(&Notice::InterruptedRestore) {
+                    status = self.store.status().map_err(text)?;
+                }
+                let recovery = status.recovered.ok_or("the restore that died was not finished")?;
+                Ended::by_recovery(&recovery).map(Some)
+            }
+            Err(panic) => resume_unwind(panic),
+        }
+    }
+
+    fn rollback(
+        &mut self,
+        number: u16,
+        picks: &[(u16, Pick)],
+        accident: Accident,
+        disk: &Disk,
+        tip: &[u8],
+    ) -> Result<(), String> {
         let to = self.pick_checkpoint(number);
         let (id, state) = self.checkpoints[to].clone();
         let mut scope: Vec<Bytes> = picks.iter().filter_map(|pick| self.pick_path(*pick, disk, &state)).collect();
@@ -77,8 +132,9 @@ impl World<'_> {
         }
         let names = scope.iter().map(|path| path.escape_ascii().to_string()).collect::<Vec<_>>();
         self.tell(&format_args!("to checkpoint {to} of {}: {names:?}", self.checkpoints.len()));
-        let paths: Vec<_> = scope.iter().map(|path| std::path::Path::new(std::ffi::OsStr::from_bytes(path))).collect();
-        let (plan, done) = (self.store.plan_rollback(id, &paths), self.store.rollback(id, &paths));
+        let paths: Vec<_> = scope.iter().map(|path| PathBuf::from(OsStr::from_bytes(path))).collect();
+        let plan = self.store.plan_rollback(id, &paths);
+        self.unmoved(tip)?;
         scope.sort();
         let all = scope.clone();
         scope.retain(|path| !all.iter().any(|other| other != path && is_in(path, other)));
@@ -86,6 +142,7 @@ impl World<'_> {
         let known = |path: &Bytes| disk.files.contains_key(path) || state.entries.contains_key(path);
         if !scope.iter().all(known) {
             let is_unknown = |err: &Error| matches!(err, Error::Path { reason: PathFault::Unknown, .. });
+            let done = self.store.rollback(id, &paths);
             ensure(plan.as_ref().is_err_and(is_unknown) && done.as_ref().is_err_and(is_unknown), || {
                 format!("an unknown path should be an error: {done:?}")
             })?;
@@ -100,7 +157,11 @@ impl World<'_> {
             head_after: self.head,
             edited: BTreeSet::new(),
         };
-        self.after(disk, &wanted, &plan.map_err(text)?, &done.map_err(text)?, Kept::New)
+        let plan = plan.map_err(text)?;
+        match self.attempt(accident, disk, &plan, |store| store.rollback(id, &paths))? {
+            Some(ended) => self.after(disk, &wanted, &plan, &ended, Kept::New),
+            None => Ok(()),
+        }
     }
 
     /// Where an undo or redo goes: the paths that the operation changed, as they were on one of its sides.
@@ -141,109 +202,6 @@ impl World<'_> {
             scope: None,
             head_after: if is_undo { op.head_before } else { op.head_after },
         }
-    }
-
-    /// Compares what a restore did with the model, and takes it down.
-    fn after(
-        &mut self,
-        disk: &Disk,
-        wanted: &Wanted,
-        plan: &Plan,
-        receipt: &Receipt,
-        kept: Kept,
-    ) -> Result<(), String> {
-        ensure(receipt.recovered.is_none(), || format!("nothing was interrupted: {receipt:?}"))?;
-        ensure(
-            (&plan.changes, &plan.conflicts, &plan.left_alone, &plan.edited_since)
-                == (&receipt.changes, &receipt.conflicts, &receipt.left_alone, &receipt.edited_since),
-            || format!("planned {plan:?}\ndone {receipt:?}"),
-        )?;
-        let goal = Goal { target: &wanted.target, reference: &wanted.reference, captured: &wanted.present.entries };
-        let mut expected = Prediction::new(&disk.files);
-        match &wanted.scope {
-            None => goal.visit_all(b"", &mut expected),
-            Some(scope) => scope.iter().for_each(|path| goal.visit_named(path, &mut expected)),
-        }
-        let head_before = std::mem::replace(&mut self.head, wanted.head_after);
-        let after = self.check(&expected.files, disk).map_err(|err| format!("{err}\n{receipt:?}"))?;
-        let conflicts: BTreeSet<_> =
-            receipt.conflicts.iter().map(|conflict| conflict.path.as_bytes().to_vec()).collect();
-        ensure(conflicts == expected.conflicts, || {
-            format!("conflicts should be {:?}: {receipt:?}", expected.conflicts)
-        })?;
-        let edited: BTreeSet<_> = receipt.edited_since.iter().map(|path| path.as_bytes().to_vec()).collect();
-        ensure(edited == wanted.edited, || format!("edited since should be {:?}: {receipt:?}", wanted.edited))?;
-        let changed = changes(&disk.files, &after.files);
-        let is_nothing = changed.is_empty() && head_before == self.head && matches!(kept, Kept::New);
-        ensure(receipt.operation.is_none() == is_nothing, || {
-            format!("is there nothing to do? {is_nothing} {receipt:?}")
-        })?;
-        if is_nothing {
-            return Ok(());
-        }
-        self.check_law(&changed, receipt)?;
-        let mut before = wanted.present.clone();
-        for (path, entry) in expected.held {
-            // A directory that stays one is held with what is wanted in it only.
-            if !(entry.is_dir() && wanted.target.get(&path).is_some_and(Entry::is_dir)) {
-                before.omitted.remove(&path);
-            }
-            before.entries.insert(path, entry);
-        }
-        // Where head holds it all it is the safety checkpoint, with the rules from outside that it was made by.
-        let is_held = before.is_same(&self.checkpoints[head_before].1);
-        let before = if is_held { Rc::clone(&self.checkpoints[head_before].1) } else { Rc::new(before) };
-        if is_held {
-            ensure(receipt.safety == Some(self.checkpoints[head_before].0), || {
-                format!("head holds it all: {receipt:?}")
-            })?;
-        } else {
-            let id = receipt.safety.ok_or("no safety checkpoint")?;
-            ensure(self.checkpoints.iter().all(|(known, _)| *known != id), || format!("an old safety: {receipt:?}"))?;
-            self.checkpoints.push((id, Rc::clone(&before)));
-        }
-        match kept {
-            Kept::Undone(op) => self.redo.push(op),
-            Kept::Redone(op) => self.undo.push(op),
-            Kept::New => {
-                let after = Rc::new(after_state(wanted, &before, &after.files));
-                self.undo.push(Op { changed, before, after, head_before, head_after: self.head });
-                self.redo.clear();
-            }
-        }
-        Ok(())
-    }
-
-    /// The law: every file's bytes that are gone from their path are in the safety checkpoint.
-    fn check_law(&self, changed: &Changed, receipt: &Receipt) -> Result<(), String> {
-        let content = |entry: &Option<Entry>| match entry {
-            Some(Entry::File { bytes, .. } | Entry::Link { target: bytes }) => Some(Rc::clone(bytes)),
-            _ => None,
-        };
-        let gone: Vec<_> = changed
-            .iter()
-            .filter_map(|(path, (old, new))| Some((path, content(old)?, content(new))))
-            .filter(|(_, old, new)| new.as_ref() != Some(old))
-            .collect();
-        if gone.is_empty() {
-            return Ok(());
-        }
-        let safety = receipt.safety.ok_or("no safety checkpoint")?;
-        let listing = self.git(&["ls-tree", "-r", "-z", "--full-tree", &safety.to_string()])?;
-        let held: BTreeMap<&[u8], &[u8]> = listing
-            .split(|&byte| byte == 0)
-            .filter_map(|line| {
-                let tab = line.iter().position(|&byte| byte == b'\t')?;
-                Some((&line[tab + 1..], line[..tab].rsplit(|&byte| byte == b' ').next()?))
-            })
-            .collect();
-        for (path, old, _) in gone {
-            let id = hash_object(Kind::Blob, &old).map_err(text)?.to_string();
-            ensure(held.get(path.as_slice()) == Some(&id.as_bytes()), || {
-                format!("lost: {} {}\n{receipt:?}", path.escape_ascii(), old.escape_ascii())
-            })?;
-        }
-        Ok(())
     }
 
     /// The whole worktree as a checkpoint of now would have it.
@@ -327,35 +285,4 @@ impl World<'_> {
     fn unmoved(&self, tip: &[u8]) -> Result<(), String> {
         ensure(self.tip() == tip, || "a plan moved the timeline".to_owned())
     }
-}
-
-/// What becomes of the operation.
-enum Kept {
-    New,
-    Undone(Op),
-    Redone(Op),
-}
-
-type Changed = BTreeMap<Bytes, (Option<Entry>, Option<Entry>)>;
-
-fn changes(before: &Files, after: &Files) -> Changed {
-    let paths = before.keys().chain(after.keys());
-    let sides = paths.map(|path| (path.clone(), (before.get(path).cloned(), after.get(path).cloned())));
-    sides.filter(|(_, (old, new))| old != new).collect()
-}
-
-/// The state that the operation stands for.
-fn after_state(wanted: &Wanted, before: &State, disk: &Files) -> State {
-    let in_scope = |path: &Bytes| {
-        wanted.scope.as_ref().is_none_or(|scope| scope.iter().any(|at| is_in(path, at) || is_in(at, path)))
-    };
-    let mut after = State { outside: wanted.reference.outside.clone(), ..State::default() };
-    for path in before.entries.keys().chain(wanted.target.keys().filter(|path| in_scope(path))) {
-        let entry = if in_scope(path) { disk.get(path) } else { before.entries.get(path) };
-        if let Some(entry) = entry {
-            after.entries.insert(path.clone(), entry.clone());
-        }
-    }
-    after.omitted = wanted.reference.omitted.clone();
-    after
 }

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::PathBuf;
 use std::rc::Rc;
+use std::sync::Arc;
 use std::time::Duration;
 
 use ckpt_core::{CheckpointId, CheckpointStore, Durability, RuleOptions, StoreOptions};
@@ -11,6 +12,7 @@ use ckpt_core::{CheckpointId, CheckpointStore, Durability, RuleOptions, StoreOpt
 use super::case::{Act, Case};
 use super::disk::{Bytes, Disk, Entry, difference, scan};
 use super::edit;
+use super::fate::Fate;
 use super::rules::Outside;
 use super::state::State;
 
@@ -36,6 +38,7 @@ pub(crate) struct World<'a> {
     pub(crate) place: tempfile::TempDir,
     pub(crate) root: PathBuf,
     pub(crate) store: CheckpointStore,
+    pub(crate) fate: Arc<Fate>,
     /// All checkpoints, safety ones too.
     pub(crate) checkpoints: Vec<(CheckpointId, Rc<State>)>,
     /// Number of head; meaningless before the first save.
@@ -54,12 +57,14 @@ pub(crate) fn play(case: &Case, ask_git: bool) -> Result<Counts, String> {
     let place = tempfile::tempdir().unwrap();
     let root = place.path().join("w");
     fs::create_dir(&root).unwrap();
-    let store = open(&place, case, &case.exclude);
+    let fate = Arc::new(Fate::default());
+    let store = open(&place, case, &case.exclude, &fate);
     let mut world = World {
         case,
         root,
         place,
         store,
+        fate,
         checkpoints: Vec::new(),
         head: 0,
         undo: Vec::new(),
@@ -73,7 +78,7 @@ pub(crate) fn play(case: &Case, ask_git: bool) -> Result<Counts, String> {
     played.map(|()| world.counts).map_err(|err| format!("{err}\nwhat happened:\n{}", world.story))
 }
 
-fn open(place: &tempfile::TempDir, case: &Case, exclude: &[&'static str]) -> CheckpointStore {
+fn open(place: &tempfile::TempDir, case: &Case, exclude: &[&'static str], fate: &Arc<Fate>) -> CheckpointStore {
     let mut rules = RuleOptions::default();
     rules.exclude = exclude.iter().map(|&glob| glob.to_owned()).collect();
     rules.max_file_bytes = case.max_file_bytes;
@@ -81,6 +86,7 @@ fn open(place: &tempfile::TempDir, case: &Case, exclude: &[&'static str]) -> Che
     options.durability = Durability::None;
     options.rules = rules;
     options.threads = 1;
+    options.observer = Arc::clone(fate) as Arc<dyn ckpt_core::Observer>;
     CheckpointStore::open_or_create(&place.path().join("c"), &place.path().join("w"), options).unwrap()
 }
 
@@ -100,9 +106,9 @@ impl World<'_> {
             }
             self.tell(&round.act);
             self.act(round.act)?;
-            for restore in &round.restores {
+            for (restore, accident) in &round.restores {
                 self.tell(restore);
-                self.restore(restore)?;
+                self.restore(restore, *accident)?;
             }
         }
         if ask_git {
@@ -172,10 +178,15 @@ impl World<'_> {
             }
             Act::Reopen(with_exclude) => {
                 self.exclude = if with_exclude { self.case.exclude.clone() } else { Vec::new() };
-                self.store = open(&self.place, self.case, &self.exclude);
+                self.reopen();
             }
         }
         Ok(())
+    }
+
+    /// Takes a new handle, as another process would.
+    pub(crate) fn reopen(&mut self) {
+        self.store = open(&self.place, self.case, &self.exclude, &self.fate);
     }
 
     pub(crate) fn outside(&self) -> Outside {
