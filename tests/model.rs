@@ -38,8 +38,9 @@ use proptest::test_runner::{Config, FileFailurePersistence, TestCaseError, TestE
 
 /// Sequences without `CKPT_MODEL_SEQUENCES`.
 const SEQUENCES: u32 = 500;
-/// Tests among which they are shared out, so that they run side by side.
+/// Tests and threads among which they are shared out: they wait for disks and clocks more than they compute.
 const PARTS: u32 = 4;
+const THREADS: u32 = 2;
 /// Every how many sequences stock git looks through the store that is left.
 const ORACLE_EVERY: u64 = 10;
 
@@ -64,10 +65,18 @@ fn worktree_is_as_the_model_says_part_4() {
 }
 
 fn run() {
+    std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..THREADS).map(|_| scope.spawn(run_share)).collect();
+        let failed = threads.into_iter().filter_map(|thread| thread.join().err()).next_back();
+        failed.map(|panic| std::panic::resume_unwind(panic))
+    });
+}
+
+fn run_share() {
     let wanted = std::env::var("CKPT_MODEL_SEQUENCES").ok().and_then(|text| text.parse().ok());
     let seeds = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/model.proptest-regressions");
     let config = Config {
-        cases: wanted.unwrap_or(SEQUENCES).div_ceil(PARTS),
+        cases: wanted.unwrap_or(SEQUENCES).div_ceil(PARTS * THREADS),
         failure_persistence: Some(Box::new(FileFailurePersistence::Direct(seeds))),
         max_shrink_iters: 4_000,
         max_shrink_time: 40_000,
