@@ -66,6 +66,7 @@ pub(crate) const WARNINGS: &[(&str, &str)] = &[
     ("bad-exclude", "A configured exclude is no pattern, and is not used."),
     ("nothing-captured", "The directory is not empty, but nothing in it was captured."),
     ("cache-rebuilt", "The stat cache was damaged; files were read again."),
+    ("head-damaged", "The last checkpoint cannot be read whole; what the workspace has of it was stored again."),
     ("interrupted-restore", "A restore was interrupted; the next command that writes finishes it."),
     ("recovered", "A restore that had been interrupted was finished first."),
     ("changed-meanwhile", "A path was changed while it was restored, and left as it is."),

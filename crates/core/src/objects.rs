@@ -123,13 +123,18 @@ impl Objects {
         }
     }
 
-    /// Whether the object can be found at all, without reading its content.
-    pub(crate) fn exists(&self, id: ObjectId) -> Result<bool> {
-        if self.contains(&id)? {
-            return Ok(true);
+    /// Kind of the object, without reading its content where it lies in a pack of ours; `None` when it cannot be found.
+    pub(crate) fn kind(&self, id: ObjectId) -> Result<Option<Kind>> {
+        let fail = |err| pack_error(&self.path, err);
+        let mut found = self.packs.header(&id).map_err(fail)?;
+        if found.is_none() {
+            self.refresh()?;
+            found = self.packs.header(&id).map_err(fail)?;
         }
-        self.refresh()?;
-        Ok(self.contains(&id)? || self.read_fallback(id).is_ok())
+        match found {
+            Some(Found::Whole(header)) => Ok(Some(header.kind)),
+            Some(Found::Deltified) | None => Ok(self.read_fallback(id).ok().map(|(kind, _)| kind)),
+        }
     }
 
     /// Ids in our packs that begin with `prefix` (lower-case hex digits), each once.

@@ -231,12 +231,20 @@ fn put_safety(
         Some(snapshot) => snapshot.rules.encode(),
         None => Rules::discover(store.worktree.path(), &store.options.rules).0.encode(),
     };
-    let before = head.map(|head| head.state(objects)).transpose()?;
-    let mut changes = Vec::new();
-    state::diff(objects, before.as_ref(), Some(&prepared.present.root), &mut |change| {
-        changes.push(change);
-        Ok(())
-    })?;
+    let changes_from = |before: Option<&Node>| -> Result<Vec<Change>> {
+        let mut changes = Vec::new();
+        state::diff(objects, before, Some(&prepared.present.root), &mut |change| {
+            changes.push(change);
+            Ok(())
+        })?;
+        Ok(changes)
+    };
+    let compared = head.map(|head| head.state(objects)).transpose().and_then(|before| changes_from(before.as_ref()));
+    let changes = match compared {
+        // A head that the store lost must not keep anybody from leaving it: everything is new then.
+        Err(Error::Object { .. }) => changes_from(None)?,
+        compared => compared?,
+    };
     let message = format!("before {} to {}", restore.kind.word(), restore.to.info.id.short());
     let new = NewState {
         encoded,

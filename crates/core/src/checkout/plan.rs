@@ -6,6 +6,7 @@
 use std::collections::HashSet;
 
 use ckpt_fs::{Dir, Entries};
+use ckpt_pack::Kind;
 
 use super::present::{Captured, Present, capture, capture_one};
 use super::step::Step;
@@ -14,7 +15,7 @@ use crate::path::{is_below, split};
 use crate::snapshot::Ingest;
 use crate::state::{self, Change};
 use crate::store::Inner;
-use crate::{Conflict, ConflictReason, LeftAlone, RepoPath, Result};
+use crate::{Conflict, ConflictReason, EntryKind, Error, LeftAlone, ObjectFault, RepoPath, Result};
 
 /// What will be done, and what will not.
 #[derive(Debug, Default)]
@@ -153,6 +154,16 @@ fn finish(
         }
         steps.push(change);
     }
+    // Of what cannot be read nobody knows whether it differs.
+    for omitted in present.unreadable() {
+        let path = omitted.as_bytes();
+        if !planned.is_settled(path)
+            && !target.omits(path)?
+            && state::find(&store.objects, &target.state, path)?.is_some()
+        {
+            planned.object(path, ConflictReason::Unreadable);
+        }
+    }
     keep_directories(present, &mut steps, &mut planned)?;
     check_objects(store, &steps)?;
     planned.steps = steps.into_iter().enumerate().map(|(number, change)| Step::new(number, change)).collect();
@@ -187,12 +198,26 @@ fn keep_directories(present: &Present, steps: &mut Vec<Change>, planned: &mut Pl
     Ok(())
 }
 
-/// Every blob that will be written must be there before the first write.
+/// Longest target of a link that systems take: PATH_MAX of Linux without the closing NUL.
+const MAX_TARGET: usize = 4095;
+
+/// Every blob that will be written must be there, and be what its entry says, before the first write.
 fn check_objects(store: &Inner, steps: &[Change]) -> Result<()> {
     for step in steps {
         let Some(new) = step.new.filter(|new| !new.is_dir()) else { continue };
-        if !store.objects.exists(new.id)? {
-            return Err(crate::Error::object(new.id, crate::ObjectFault::Missing));
+        match store.objects.kind(new.id)? {
+            Some(Kind::Blob) => {}
+            Some(_) => {
+                return Err(Error::object(new.id, ObjectFault::Damaged("a file's content is no blob".to_owned())));
+            }
+            None => return Err(Error::object(new.id, ObjectFault::Missing)),
+        }
+        if new.kind == EntryKind::Link {
+            let target = store.objects.read_kind(new.id, Kind::Blob)?;
+            if target.is_empty() || target.len() > MAX_TARGET || target.contains(&0) {
+                let what = "a link's target is empty, too long, or holds a NUL byte";
+                return Err(Error::object(new.id, ObjectFault::Unsafe(what.to_owned())));
+            }
         }
     }
     Ok(())

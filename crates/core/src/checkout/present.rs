@@ -119,6 +119,12 @@ impl Present {
         state::replace(&store.objects, &mut self.root, path, entry, &mode)
     }
 
+    /// Paths that could not be read.
+    pub(crate) fn unreadable(&self) -> impl Iterator<Item = &RepoPath> {
+        let unreadable = |(_, reason): &&(RepoPath, ConflictReason)| *reason == ConflictReason::Unreadable;
+        self.not_held.iter().filter(unreadable).map(|(path, _)| path)
+    }
+
     /// Why the bytes at `path` are not held; `None` where they are, as far as the walk knows.
     pub(crate) fn not_held(&self, path: &[u8]) -> Option<(&RepoPath, ConflictReason)> {
         self.not_held
