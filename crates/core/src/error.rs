@@ -158,7 +158,7 @@ pub enum RevisionFault {
     #[error("a revision is an id, the beginning of one, HEAD or HEAD~n")]
     Malformed,
     /// `HEAD` where nothing is saved yet, or `HEAD~n` beyond the first checkpoint of the lineage.
-    #[error("the lineage has only {0} checkpoints")]
+    #[error("the lineage is no longer than {0}")]
     BeyondLineage(usize),
     /// The id is that of another workspace's checkpoint.
     #[error("it belongs to the workspace {}", .0.display())]

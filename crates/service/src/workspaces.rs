@@ -58,7 +58,7 @@ pub struct WorkspaceDetails {
     pub workspace: Workspace,
     /// The checkpoint that the worktree was last saved as or reset to; `None` while nothing is saved.
     pub head: Option<CheckpointInfo>,
-    /// Number of checkpoints that were saved, safety checkpoints included.
+    /// Number of checkpoints that callers saved, safety checkpoints not counted.
     pub checkpoints: u64,
     /// Number of bytes that the files of the store take.
     pub bytes: u64,

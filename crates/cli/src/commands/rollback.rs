@@ -29,13 +29,22 @@ pub(crate) struct RollbackArgs {
     dry_run: bool,
 }
 
+/// The words that were meant when a path stands where the revision belongs: with the revision that stands among the
+/// paths, or else HEAD.
+fn corrected(args: &RollbackArgs) -> Vec<OsString> {
+    let is_head = |path: &&PathBuf| path.to_str().is_some_and(|path| path == "HEAD" || path.starts_with("HEAD~"));
+    let revision = args.paths.iter().find(is_head).map_or_else(|| "HEAD".into(), OsString::from);
+    let mut words = vec!["rollback".into(), revision, OsString::from(&args.revision)];
+    words.extend(args.paths.iter().filter(|path| !is_head(path)).map(OsString::from));
+    words
+}
+
 /// Brings paths back.
 pub(crate) fn run(app: &App, args: &RollbackArgs) -> Result<Exit> {
     let place = app.place()?;
     let store = place.open_for_work(&app.printer)?;
     app.tell_notices(store.notices());
-    let mut corrected: Vec<OsString> = ["rollback", "HEAD", &args.revision].map(OsString::from).to_vec();
-    corrected.extend(args.paths.iter().map(OsString::from));
+    let corrected = corrected(args);
     if args.paths.is_empty() {
         if app::is_path(&store, &place, &args.revision) {
             return Err(app.meant("a revision is missing before the path", &corrected));
