@@ -96,8 +96,11 @@ fn an_unmounted_volume_keeps_its_stores_l25() {
 fn a_moved_workspace_is_told_from_a_gone_one_c15() {
     let sandbox = Sandbox::new();
     let (old, old_store) = sandbox.saved("old");
-    let new = old.with_file_name("new");
-    std::fs::rename(&old, &new).unwrap();
+    let renamed = old.with_file_name("renamed");
+    std::fs::rename(&old, &renamed).unwrap();
+    assert_eq!(sandbox.state(&old), Some(WorkspaceState::Moved(renamed.clone())), "it stands beside its old name");
+    let new = sandbox.dir("elsewhere").join("new");
+    std::fs::rename(&renamed, &new).unwrap();
     assert_eq!(sandbox.state(&old), Some(WorkspaceState::Gone), "nobody knows the new place yet");
     sandbox.service.store(&new).unwrap();
     assert_eq!(sandbox.state(&old), Some(WorkspaceState::Moved(new)));
