@@ -96,3 +96,21 @@ fn a_renamed_worktree_is_moved_not_gone_c15() {
     let state = ckpt_core::stores(&stores).unwrap().remove(0).state;
     assert_eq!(state, ckpt_core::StoreState::Gone { worktree: real(&old) });
 }
+
+#[test]
+fn the_same_files_clock_and_store_id_give_the_same_checkpoint_id_e1() {
+    let ids: Vec<_> = (0..2)
+        .map(|_| {
+            let temp = tempfile::tempdir().unwrap();
+            let worktree = temp.path().join("w");
+            std::fs::create_dir(&worktree).unwrap();
+            std::fs::write(worktree.join("f"), "x").unwrap();
+            let store = CheckpointStore::open_or_create(&temp.path().join("c"), &worktree, options()).unwrap();
+            let first = store.save("first").unwrap().id;
+            std::fs::write(worktree.join("f"), "y").unwrap();
+            (first, store.save("second").unwrap().id)
+        })
+        .collect();
+    assert_eq!(ids[0], ids[1]);
+    assert_ne!(ids[0].0, ids[0].1);
+}
