@@ -232,7 +232,7 @@ fn a_repair_by_hand_after_a_crash_is_kept_l41() {
 
 #[test]
 fn kills_at_random_moments_of_a_reset_over_500_files_x6() {
-    let rounds: usize = std::env::var("CKPT_E2E_ROUNDS").ok().and_then(|rounds| rounds.parse().ok()).unwrap_or(25);
+    let rounds: usize = std::env::var("CKPT_E2E_ROUNDS").ok().and_then(|rounds| rounds.parse().ok()).unwrap_or(100);
     let sandbox = Sandbox::new();
     let fill = |what: &str| {
         for number in 0..500 {
