@@ -213,6 +213,7 @@ fn a_killed_undo_or_rollback_is_finished_or_never_began_l30() {
 
 #[test]
 fn a_repair_by_hand_after_a_crash_is_kept_l41() {
+    let (_, new) = both();
     at_each_step("kill", &reset, 1, &|number, sandbox, output| {
         let _ = output.killed();
         if !sandbox.store().join("ckpt/journal").exists() {
@@ -226,6 +227,12 @@ fn a_repair_by_hand_after_a_crash_is_kept_l41() {
         for path in ["a", "same", "run"] {
             assert!(sandbox.text(path).contains(path), "step {number}: {next}");
         }
+        let undone = sandbox.ckpt("undo");
+        let stays = sandbox.has("d/b") && sandbox.text("d/b") == "repaired by hand";
+        let is_named = undone.all().contains("d/b");
+        assert!(stays || !is_there || is_named, "step {number}: {next}{undone}");
+        let others = |tree: &Tree| tree.clone().without("d");
+        assert_eq!(others(&new).differences(&others(&sandbox.tree())), "", "step {number}: {undone}");
         sweep(sandbox);
     });
 }

@@ -148,3 +148,78 @@ fn a_full_workspace_loses_nothing() {
     let other = fs::read(sandbox.root().join("other")).unwrap();
     assert!(sandbox.is_held(&other) || sandbox.root().join("after/other").exists(), "{text}");
 }
+
+#[test]
+fn a_mount_point_in_the_way_keeps_its_volume() {
+    for (make, target, path) in [
+        // A volume where the target has a file, where it has nothing, and below a directory that has to go.
+        ("mkdir w/x; mount --bind volume w/x", "echo file > w/x", "x"),
+        ("mkdir w/x; mount --bind volume w/x", "true", "x"),
+        ("mkdir -p w/d/x; mount --bind volume w/d/x", "true", "d/x"),
+        ("mkdir -p w/d/x; mount --bind volume w/d/x", "echo file > w/d", "d"),
+        ("mkdir w/x; mount -t tmpfs none w/x; cp volume/f w/x/f", "true", "x"),
+        ("touch w/x; mount --bind volume/f w/x", "echo file > w/x", "x"),
+        ("touch w/x; mount --bind volume/f w/x", "true", "x"),
+    ] {
+        let sandbox = Sandbox::new();
+        sandbox.write("a", "1\n");
+        let script = format!(
+            "mkdir volume; echo precious > volume/f
+            {target}
+            first=$($CKPT -w w save -m first)
+            rm -rf w/x w/d; {make}
+            echo 2 > w/a
+            code=0; $CKPT -w w --json reset $first --dry-run > plan || code=$?
+            echo dry run $code
+            code=0; $CKPT -w w --json reset $first > receipt || code=$?
+            echo reset $code
+            cat w/a volume/f
+            test -f w/x && cat w/x || find w/x w/d -name f -exec cat '{{}}' ';' 2> errors || true
+            id=$($CKPT -w w save -m second)
+            git -c safe.directory='*' --git-dir=$(echo home/.fabricatio-checkpoint/w_*) fsck --full --strict"
+        );
+        let Some(text) = with_mounts(&sandbox, &script) else { return };
+        let what = format!("{make}; {target}: {text}");
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(lines, ["dry run 3", "reset 3", "1", "precious", "precious"], "{what}");
+        for file in ["plan", "receipt"] {
+            let text = fs::read_to_string(sandbox.root().join(file)).unwrap();
+            let json: serde_json::Value = serde_json::from_str(&text).unwrap();
+            let conflicts = json["conflicts"].as_array().unwrap();
+            assert_eq!(conflicts.len(), 1, "{what}: {json}");
+            assert_eq!(conflicts[0]["reason"], "mount-point", "{what}: {json}");
+            assert_eq!(conflicts[0]["path"], path, "{what}: {json}");
+        }
+    }
+}
+
+#[test]
+fn an_unmounted_workspace_is_no_deletion_l40() {
+    let sandbox = Sandbox::new();
+    let script = "
+        mkdir volume; mount -t tmpfs none volume; echo one > volume/f
+        mount --bind volume w
+        first=$($CKPT -w w save -m first)
+        umount w
+        for words in save 'save --dry-run' status diff; do
+            code=0; $CKPT -w w --json $words || code=$?
+            echo exit $code
+        done
+        $CKPT -w w ls --json
+        mount --bind volume w
+        $CKPT -w w save -q
+        umount w
+        code=0; $CKPT -w w reset -q $first > restored || code=$?
+        echo reset $code
+        cat w/f
+        $CKPT -w w save -q";
+    let Some(text) = with_mounts(&sandbox, script) else { return };
+    let lines: Vec<&str> = text.lines().collect();
+    for pair in lines[..8].chunks(2) {
+        assert!(pair[0].contains("\"unmounted-workspace\""), "{text}");
+        assert_eq!(pair[1], "exit 1", "{text}");
+    }
+    assert!(lines[8].contains("first"), "{text}");
+    let first = lines[9];
+    assert_eq!(lines[10..], ["reset 0", "one", first], "{text}");
+}

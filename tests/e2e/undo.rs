@@ -121,3 +121,115 @@ fn undo_dry_run_writes_nothing() {
     assert_eq!(sandbox.text("f"), "one");
     assert_eq!(tip, sandbox.git_in_store(&["rev-parse", "timeline"]));
 }
+
+/// Undo of a restore in which `path` was added and `rule` came in between: the path goes again, and nothing is named
+/// that nobody edited.
+fn undo_of_an_addition_that_is_ignored_now(rules: &str, rule: &str, path: &str, restore: &str) {
+    let sandbox = Sandbox::new();
+    sandbox.write(path, "hello");
+    sandbox.write("other", "other");
+    sandbox.save("first");
+    sandbox.write(rules, rule);
+    let top = path.split('/').next().unwrap();
+    if sandbox.at(top).is_dir() {
+        std::fs::remove_dir_all(sandbox.at(top)).unwrap();
+    } else {
+        std::fs::remove_file(sandbox.at(top)).unwrap();
+    }
+    let before = sandbox.tree();
+    let _ = sandbox.ckpt(restore).ok();
+    let after = sandbox.tree();
+    assert_eq!(sandbox.text(path), "hello");
+    let undone = sandbox.ckpt("undo --json").ok();
+    let what = format!("{rules} with {rule:?}, {restore}: {undone}");
+    assert_eq!(before.differences(&sandbox.tree()), "", "{what}");
+    let receipt = undone.json();
+    assert_eq!(receipt["edited_since"].as_array().map(Vec::len), Some(0), "{what}");
+    assert_eq!(receipt["changes"].as_array().map(|changes| !changes.is_empty()), Some(true), "{what}");
+    let redone = sandbox.ckpt("redo --json").ok();
+    assert_eq!(after.differences(&sandbox.tree()), "", "{what}\n{redone}");
+    assert_eq!(redone.json()["edited_since"].as_array().map(Vec::len), Some(0), "{redone}");
+    let _ = sandbox.ckpt("undo").ok();
+    assert_eq!(before.differences(&sandbox.tree()), "", "{what}");
+}
+
+#[test]
+fn what_a_restore_added_goes_whatever_the_rules_say_now() {
+    for rules in [".gitignore", ".ckptignore"] {
+        for (rule, path, restore) in [
+            ("/c\n", "c", "rollback HEAD c"),
+            ("/c\n", "c", "reset"),
+            ("*\n", "d/e/c", "rollback HEAD d"),
+            ("*\n", "d/e/c", "reset"),
+            ("d/\n", "d/e/c", "reset"),
+        ] {
+            undo_of_an_addition_that_is_ignored_now(rules, rule, path, restore);
+        }
+    }
+}
+
+#[test]
+fn redo_takes_away_again_what_is_too_large_now() {
+    let sandbox = Sandbox::new();
+    sandbox.write("other", "other");
+    let first = sandbox.save("first");
+    sandbox.write("large", "0123456789");
+    let _ = sandbox.ckpt(&format!("rollback {first} large")).ok();
+    let _ = sandbox.ckpt("undo").ok();
+    assert_eq!(sandbox.text("large"), "0123456789");
+    let redone = sandbox.call(["redo"]).config("MAX_FILE_BYTES", "5").run().ok();
+    assert!(!sandbox.has("large"), "{redone}");
+    let _ = sandbox.ckpt("undo").ok();
+    assert_eq!(sandbox.text("large"), "0123456789");
+}
+
+#[test]
+fn only_what_was_edited_is_called_edited() {
+    let sandbox = Sandbox::new();
+    sandbox.write("c", "1");
+    sandbox.save("first");
+    sandbox.write(".gitignore", "*\n");
+    sandbox.write("c", "2");
+    let _ = sandbox.ckpt("reset").ok();
+    assert_eq!(sandbox.text("c"), "1");
+    let undone = sandbox.ckpt("undo --json").ok();
+    assert_eq!(sandbox.text("c"), "2", "{undone}");
+    assert_eq!(undone.json()["edited_since"].as_array().map(Vec::len), Some(0), "{undone}");
+}
+
+#[test]
+fn a_path_that_is_as_wanted_is_not_called_edited() {
+    let sandbox = Sandbox::new();
+    for content in ["1", "2", "3", "4"] {
+        sandbox.write("a", content);
+        sandbox.save(content);
+    }
+    let _ = sandbox.ckpt("reset HEAD~3").ok();
+    sandbox.write("a", "edited");
+    let _ = sandbox.ckpt("reset HEAD").ok();
+    let _ = sandbox.ckpt("undo").ok();
+    assert_eq!(sandbox.text("a"), "edited");
+    let undone = sandbox.ckpt("undo --json").ok();
+    assert_eq!(undone.json()["edited_since"].as_array().map(Vec::len), Some(1), "{undone}");
+    for _ in 0..2 {
+        let redone = sandbox.ckpt("redo --json").ok();
+        assert_eq!(sandbox.text("a"), "1");
+        assert_eq!(redone.json()["edited_since"].as_array().map(Vec::len), Some(0), "{redone}");
+    }
+}
+
+#[test]
+fn what_replaced_an_addition_and_cannot_be_held_is_named_and_stays() {
+    let sandbox = Sandbox::new();
+    sandbox.write("c", "hello");
+    sandbox.save("first");
+    std::fs::remove_file(sandbox.at("c")).unwrap();
+    let _ = sandbox.ckpt("reset").ok();
+    std::fs::remove_file(sandbox.at("c")).unwrap();
+    let status = std::process::Command::new("mkfifo").arg(sandbox.at("c")).status().unwrap();
+    assert!(status.success());
+    let undone = sandbox.ckpt("undo --json").exits(3);
+    assert!(undone.json()["conflicts"].to_string().contains("special"), "{undone}");
+    assert!(sandbox.has("c"), "{undone}");
+    assert_eq!(undone.json()["edited_since"].as_array().map(Vec::len), Some(0), "{undone}");
+}

@@ -7,6 +7,7 @@
 use std::collections::BTreeSet;
 
 use super::disk::{Bytes, Entry, Files, above, children, is_in, remove, split};
+use super::restore::TakenBack;
 use super::state::{State, is_reserved};
 
 /// Where a restore goes.
@@ -16,6 +17,8 @@ pub(crate) struct Goal<'a> {
     pub(crate) reference: &'a State,
     /// What stands in the worktree and is captured.
     pub(crate) captured: &'a Files,
+    /// Where an operation is taken back: no rule speaks for what the target lacks.
+    pub(crate) taken_back: Option<&'a TakenBack>,
 }
 
 /// What stands afterwards.
@@ -70,6 +73,10 @@ impl Goal<'_> {
         if split(path).1 == b".git" {
             return;
         }
+        if self.taken_back.is_some_and(|taken| taken.refused.contains(path)) {
+            out.conflicts.insert(path.to_vec());
+            return;
+        }
         match (out.files.get(path).cloned(), self.target.get(path).cloned()) {
             (None, None) => {}
             (None, Some(_)) => self.write(path, out),
@@ -110,7 +117,8 @@ impl Goal<'_> {
     }
 
     fn remove(&self, path: &[u8], now: &Entry, out: &mut Prediction) {
-        if !self.captured.contains_key(path) || self.reference.is_silent_about(path, now.is_dir()) {
+        let is_silent = self.taken_back.is_none() && self.reference.is_silent_about(path, now.is_dir());
+        if !self.captured.contains_key(path) || is_silent {
             return;
         }
         if now.is_dir() {

@@ -28,6 +28,14 @@ pub(crate) struct Wanted {
     pub(crate) scope: Option<Vec<Bytes>>,
     pub(crate) head_after: usize,
     pub(crate) edited: BTreeSet<Bytes>,
+    /// What is taken back, whatever the rules say; `None` for a reset or rollback.
+    pub(crate) taken_back: Option<TakenBack>,
+}
+
+/// What an undo or redo takes back.
+pub(crate) struct TakenBack {
+    /// Its paths at which something stands that cannot be held.
+    pub(crate) refused: BTreeSet<Bytes>,
 }
 
 impl World<'_> {
@@ -48,6 +56,7 @@ impl World<'_> {
                     scope: None,
                     head_after: to,
                     edited: BTreeSet::new(),
+                    taken_back: None,
                 };
                 let plan = self.store.plan_reset(id).map_err(text)?;
                 self.unmoved(&tip)?;
@@ -156,6 +165,7 @@ impl World<'_> {
             scope: Some(scope),
             head_after: self.head,
             edited: BTreeSet::new(),
+            taken_back: None,
         };
         let plan = plan.map_err(text)?;
         match self.attempt(accident, disk, &plan, |store| store.rollback(id, &paths))? {
@@ -166,12 +176,31 @@ impl World<'_> {
 
     /// Where an undo or redo goes: the paths that the operation changed, as they were on one of its sides.
     fn take_back(&self, op: &Op, is_undo: bool, disk: &Disk) -> Wanted {
-        let present = self.present(disk);
+        let mut present = self.present(disk);
         let side = |sides: &(Option<Entry>, Option<Entry>)| {
             if is_undo { sides.clone() } else { (sides.1.clone(), sides.0.clone()) }
         };
         let changes: BTreeMap<_, _> = op.changed.iter().map(|(path, sides)| (path.clone(), side(sides))).collect();
         let reference = if is_undo { &op.before } else { &op.after };
+        let mut refused = BTreeSet::new();
+        for path in changes.keys().filter(|path| !is_git(path)) {
+            match disk.files.get(path) {
+                _ if present.entries.contains_key(path) => {}
+                None => {}
+                Some(Entry::Special) => {
+                    refused.insert(path.clone());
+                }
+                Some(entry) => {
+                    for dir in above(path) {
+                        present.entries.entry(dir.to_vec()).or_insert_with(|| disk.files[dir].clone());
+                    }
+                    if !entry.is_dir() {
+                        present.omitted.remove(path);
+                    }
+                    present.entries.insert(path.clone(), entry.clone());
+                }
+            }
+        }
         let mut target = present.entries.clone();
         for (path, _) in changes.iter().rev().filter(|(_, (old, _))| old.is_none()) {
             let stays = target.get(path).is_some_and(Entry::is_dir)
@@ -193,13 +222,17 @@ impl World<'_> {
             }
             target.insert(path.clone(), old.clone());
         }
-        let edited = changes.iter().filter(|(path, (_, new))| present.entries.get(*path) != new.as_ref());
+        let edited = changes.iter().filter(|(path, (old, new))| {
+            let now = present.entries.get(*path);
+            now != new.as_ref() && now != old.as_ref()
+        });
         Wanted {
             edited: edited.map(|(path, _)| path.clone()).collect(),
             target,
             reference: Rc::clone(reference),
             present,
             scope: None,
+            taken_back: Some(TakenBack { refused }),
             head_after: if is_undo { op.head_before } else { op.head_after },
         }
     }

@@ -14,6 +14,10 @@ pub(crate) const ERRORS: &[(&str, &str)] = &[
         "network-fs",
         "The workspace or the checkpoint directory is on a network file system, and `allow_network_fs` is off.",
     ),
+    (
+        "unmounted-workspace",
+        "A volume was mounted there at the last save; now an empty directory stands there, whose checkpoint would look like a deletion.",
+    ),
     ("nothing-readable", "Nothing in the workspace can be read; a checkpoint of it would look like a deletion."),
     ("no-working-directory", "The current directory does not exist any more."),
     ("nothing-saved", "The workspace has no checkpoint yet."),
@@ -99,6 +103,7 @@ mod tests {
             WorkspaceFault::Nested(path()),
             WorkspaceFault::NetworkFs,
             WorkspaceFault::Unreadable(1),
+            WorkspaceFault::Unmounted,
         ];
         errors.extend(workspace.map(|reason| StoreError::Workspace { path: path(), reason }.into()));
         let store = [

@@ -74,6 +74,10 @@ fn for_workspace(path: &Path, reason: &WorkspaceFault, invocation: &Invocation) 
             let save = invocation.command(["save"]);
             format!("to take that risk: FABRICATIO_CHECKPOINT__ALLOW_NETWORK_FS=true {save}")
         }
+        WorkspaceFault::Unmounted => format!(
+            "mount it again; or, if its files are lost, bring them back: {}",
+            invocation.command_for(path.to_owned(), ["reset"])
+        ),
         WorkspaceFault::Unreadable(_) => format!("see who may read it: ls -la {quoted}"),
         _ => return None,
     })

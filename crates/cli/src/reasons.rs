@@ -31,6 +31,7 @@ pub(crate) fn conflict(reason: ConflictReason) -> &'static str {
         ConflictReason::Special => "it is a FIFO, socket or device",
         ConflictReason::HoldsGit => "it holds a .git, which is never saved",
         ConflictReason::Unmounted => "a volume was mounted there, and is not now",
+        ConflictReason::MountPoint => "something is mounted there",
         ConflictReason::HoldsUncaptured => "it holds something that cannot be saved",
         ConflictReason::NotWritable => "its directory cannot be written",
         ConflictReason::Blocked => "something stands where its directory should be",

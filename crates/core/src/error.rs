@@ -106,6 +106,9 @@ pub enum WorkspaceFault {
     /// Nothing in it could be read, and a checkpoint of nothing would look like a deletion.
     #[error("nothing in it could be read ({0} entries)")]
     Unreadable(usize),
+    /// A volume was mounted there at the last save, and an empty directory stands there now.
+    #[error("a volume was mounted there at the last save; now an empty directory stands there")]
+    Unmounted,
 }
 
 /// Why a store cannot be used.
@@ -209,6 +212,7 @@ impl Error {
                 WorkspaceFault::Nested(_) => "nested-store",
                 WorkspaceFault::NetworkFs => "network-fs",
                 WorkspaceFault::Unreadable(_) => "nothing-readable",
+                WorkspaceFault::Unmounted => "unmounted-workspace",
             },
             Self::Store { reason, .. } => match reason {
                 StoreFault::Absent => "nothing-saved",

@@ -70,6 +70,8 @@ pub enum ConflictReason {
     HoldsGit,
     /// A volume was mounted there when it was saved, and is not now.
     Unmounted,
+    /// Something is mounted there: the name can neither be removed nor replaced, and a volume is not emptied for it.
+    MountPoint,
     /// It holds something of these sorts, or something that is not captured.
     HoldsUncaptured,
     /// Its directory cannot be written, or a step of restoring it failed.
@@ -87,6 +89,7 @@ impl ConflictReason {
             Self::Special => "special",
             Self::HoldsGit => "holds-git",
             Self::Unmounted => "unmounted",
+            Self::MountPoint => "mount-point",
             Self::HoldsUncaptured => "holds-uncaptured",
             Self::NotWritable => "not-writable",
             Self::Blocked => "blocked",

@@ -191,6 +191,14 @@ fn gone_or_unmounted(worktree: PathBuf, parent: Option<(u64, u64)>) -> StoreStat
     if parent.is_some() && parent == now { StoreState::Gone { worktree } } else { StoreState::Unmounted { worktree } }
 }
 
+/// Whether the worktree that a record names was the root of a volume that is not mounted now: what stands at its path is
+/// on the device of its parent, and was not.
+pub(crate) fn is_unmounted(record: &WorktreeRecord) -> bool {
+    let was_mounted = record.inode.zip(record.parent).is_some_and(|(inode, parent)| inode.0 != parent.0);
+    let now = dir_identity(&record.path).zip(record.path.parent().and_then(dir_identity));
+    was_mounted && now.is_some_and(|(inode, parent)| inode.0 == parent.0)
+}
+
 /// Whether the worktree that a record names is certainly gone, so that a restore may make it again.
 pub(crate) fn is_gone(record: &WorktreeRecord) -> bool {
     matches!(place_of(record.clone()), StoreState::Gone { .. })

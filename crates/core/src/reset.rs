@@ -42,6 +42,7 @@ impl CheckpointStore {
             head: Some(to.info.id),
             paths: None,
             target: None,
+            taken_back: None,
             undo_next: None,
             redo_next: None,
             reference: state.clone(),

@@ -96,6 +96,7 @@ impl CheckpointStore {
             head: self.head()?,
             paths,
             target: None,
+            taken_back: None,
             undo_next: None,
             redo_next: None,
             reference: saved.clone(),

@@ -11,7 +11,9 @@ use crate::checkout::recover;
 use crate::checkpoint::{Checkpoint, NewCheckpoint};
 use crate::differences::{Differences, HeadIds, count, differences, to_path_change};
 use crate::error::Context;
+use crate::layout::{OWN, WORKTREE, WorktreeRecord};
 use crate::objects::pack_error;
+use crate::registry;
 use crate::session::Session;
 use crate::snapshot::{self, Against, STAT_CACHE, Snapshot, StoreIngest};
 use crate::state::{self, Encoded, HashOnly, ObjectSink, encode_facts_commit};
@@ -19,7 +21,7 @@ use crate::store::Inner;
 use crate::timeline::NewOperation;
 use crate::{
     ChangeCounts, CheckpointId, CheckpointKind, CheckpointStore, Durability, Error, Notice, ObjectId, Omitted,
-    Operation, OperationKind, PathChange, Recovery, RepoPath, Result, StoreOptions,
+    Operation, OperationKind, PathChange, Recovery, RepoPath, Result, StoreOptions, WorkspaceFault,
 };
 
 /// What to save, and how. Made from a message: `store.save("before refactor")`.
@@ -169,6 +171,7 @@ impl CheckpointStore {
         let head = store.head(&tip)?;
         let against = Against { tip: &tip, head: head.as_ref(), clock: None };
         let snapshot = snapshot::take(store, &against, &HashOnly, &mut HashOnly)?;
+        store.require_mounted(&snapshot)?;
         let differences = store.differences(head.as_ref(), &snapshot)?;
         Ok((head, snapshot, differences))
     }
@@ -178,6 +181,21 @@ impl Inner {
     /// Head of an operation, read.
     pub(crate) fn head(&self, tip: &Operation) -> Result<Option<Checkpoint>> {
         tip.head.map(|id| Checkpoint::require(&self.objects, id, self.id)).transpose()
+    }
+
+    /// Refuses an empty directory where a volume was: a checkpoint of it would look like a deletion. A restore may write
+    /// there, since it loses nothing.
+    fn require_mounted(&self, snapshot: &Snapshot) -> Result<()> {
+        if snapshot.counts.entries > 0 {
+            return Ok(());
+        }
+        let path = self.path.join(OWN).join(WORKTREE);
+        match WorktreeRecord::read(&self.dir).context("read", path)? {
+            Ok(record) if registry::is_unmounted(&record) => {
+                Err(Error::workspace(self.worktree.path(), WorkspaceFault::Unmounted))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// How a snapshot differs from head. Without a head everything differs, even nothing at all.
@@ -202,6 +220,7 @@ fn save(session: &Session<'_>, options: &SaveOptions) -> Result<Saved> {
     let ingest = StoreIngest::new(session)?;
     let against = Against { tip: &tip, head: head.as_ref(), clock: Some((session.locked_ns, session.device)) };
     let mut snapshot = snapshot::take(store, &against, &ingest, &mut &ingest)?;
+    store.require_mounted(&snapshot)?;
     let mut notices = std::mem::take(&mut snapshot.notices);
     let differences = match store.differences(head.as_ref(), &snapshot) {
         // A head that the store lost must not keep anybody from saving: everything is new then.

@@ -60,7 +60,8 @@ impl CheckpointStore {
             let mut edited = Vec::new();
             for change in &taking.changes {
                 let now = state::find(objects, present, &change.path)?.map(|entry| entry.info());
-                if now != change.new {
+                // What is as it shall be is not touched, whoever made it so.
+                if now != change.new && now != change.old {
                     edited.push(RepoPath::trusted(change.path.clone()));
                 }
             }
@@ -78,6 +79,7 @@ impl CheckpointStore {
             head: taking.head,
             paths: None,
             target: Some(taking.target),
+            taken_back: Some(&taking.changes),
             undo_next: taking.undo_next,
             redo_next: taking.redo_next,
             reference: taking.before.clone(),

@@ -49,6 +49,9 @@ pub struct Stat {
     pub uid: u32,
     /// Numeric group.
     pub gid: u32,
+    /// Whether a volume, or a single file, is mounted here: the name cannot be removed or replaced. Known on Linux since
+    /// 5.8 (`STATX_ATTR_MOUNT_ROOT`); `false` elsewhere.
+    pub is_mount_point: bool,
 }
 
 /// Joins seconds and nanoseconds, clamped to what `i64` nanoseconds can hold.
@@ -70,6 +73,7 @@ impl Stat {
             links: stat.stx_nlink,
             uid: stat.stx_uid,
             gid: stat.stx_gid,
+            is_mount_point: stat.stx_attributes.contains(rustix::fs::StatxAttributes::MOUNT_ROOT),
         }
     }
 
@@ -86,6 +90,7 @@ impl Stat {
             links: u32::from(stat.st_nlink),
             uid: stat.st_uid,
             gid: stat.st_gid,
+            is_mount_point: false,
         }
     }
 }

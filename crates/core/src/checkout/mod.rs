@@ -49,6 +49,8 @@ pub(crate) struct Restore<'a> {
     pub(crate) paths: Option<&'a [RepoPath]>,
     /// The operation that is taken back.
     pub(crate) target: Option<OperationId>,
+    /// What it changed: these paths go back whatever the rules say, and no others.
+    pub(crate) taken_back: Option<&'a [Change]>,
     /// What undo and redo would take next; for a reset or rollback that follows from the timeline.
     pub(crate) undo_next: Option<OperationId>,
     pub(crate) redo_next: Option<OperationId>,
@@ -81,9 +83,12 @@ fn prepare<'a>(
         Some(paths) => Present::paths(store, head, paths, ingest)?,
         None => Present::whole(store, &Against { tip, head, clock }, ingest, sink)?,
     };
-    let (state, edited_since) = (restore.aim)(&present.root)?;
-    let target = Target::new(&store.objects, state, restore.reference.clone(), restore.rules);
-    let planned = plan(store, &mut present, &target, ingest)?;
+    let named = restore.taken_back.unwrap_or_default().iter().map(|change| change.path.as_slice());
+    let refused = present.capture_named(store, named, ingest)?;
+    let (state, mut edited_since) = (restore.aim)(&present.root)?;
+    let target = Target::new(&store.objects, state, restore);
+    let planned = plan(store, &mut present, &target, refused, ingest)?;
+    edited_since.retain(|path| !planned.is_settled(path.as_bytes()));
     Ok(Prepared { present, target, planned, edited_since })
 }
 

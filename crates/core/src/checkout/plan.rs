@@ -28,9 +28,16 @@ pub(crate) struct Planned {
     pub(crate) kept_dirs: Vec<Vec<u8>>,
 }
 
-/// Makes the plan from `present` to `target`; `present` gains what has to be captured besides.
-pub(crate) fn plan(store: &Inner, present: &mut Present, target: &Target<'_>, ingest: &dyn Ingest) -> Result<Planned> {
-    let mut planned = Planned::default();
+/// Makes the plan from `present` to `target`; `present` gains what has to be captured besides. `refused`: paths of which
+/// it is known already that they stay.
+pub(crate) fn plan(
+    store: &Inner,
+    present: &mut Present,
+    target: &Target<'_>,
+    refused: Vec<Conflict>,
+    ingest: &dyn Ingest,
+) -> Result<Planned> {
+    let mut planned = Planned { conflicts: refused, ..Planned::default() };
     let changes = changes(store, present, target)?;
     if capture_victims(store, present, target, &changes, ingest, &mut planned)? {
         let again = self::changes(store, present, target)?;
@@ -141,6 +148,10 @@ fn finish(
             planned.object(&omitted, reason);
             continue;
         }
+        if present.is_mount_point(path) && !is_mode_of_dir(&change) {
+            planned.object(path, ConflictReason::MountPoint);
+            continue;
+        }
         if change.old.is_some_and(|old| old.is_dir()) && change.new.is_some_and(|new| !new.is_dir()) {
             gives_way = Some(change.path.clone());
         }
@@ -168,6 +179,11 @@ fn finish(
     check_objects(store, &steps)?;
     planned.steps = steps.into_iter().enumerate().map(|(number, change)| Step::new(number, change)).collect();
     Ok(planned)
+}
+
+/// Whether a directory stays, and only gets another mode.
+fn is_mode_of_dir(change: &Change) -> bool {
+    change.old.is_some_and(|old| old.is_dir()) && change.new.is_some_and(|new| new.is_dir())
 }
 
 /// Directories that would be deleted stay when anything in them does.
@@ -225,7 +241,7 @@ fn check_objects(store: &Inner, steps: &[Change]) -> Result<()> {
 
 impl Planned {
     /// Whether it is decided already that the path, or a directory above it, stays.
-    fn is_settled(&self, path: &[u8]) -> bool {
+    pub(crate) fn is_settled(&self, path: &[u8]) -> bool {
         self.conflicts.iter().any(|conflict| is_below(path, conflict.path.as_bytes()))
             || self.left_alone.iter().any(|left| is_below(path, left.path.as_bytes()))
     }

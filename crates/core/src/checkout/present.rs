@@ -9,7 +9,7 @@ use crate::path::{is_below, join, split};
 use crate::snapshot::{self, Against, FileRead, Ingest, Snapshot, read_file, read_link};
 use crate::state::{self, Entry, MAX_DEPTH, Name, Node, judge_name};
 use crate::store::Inner;
-use crate::{ConflictReason, EntryKind, Notice, ObjectId, Omitted, Reason, RepoPath, Result};
+use crate::{Conflict, ConflictReason, EntryKind, Notice, ObjectId, Omitted, Reason, RepoPath, Result};
 
 /// The worktree as it stands, on its way into a safety checkpoint.
 pub(crate) struct Present {
@@ -18,6 +18,8 @@ pub(crate) struct Present {
     pub(crate) omitted: u64,
     /// Those among them that are not held as they are, with everything below them.
     not_held: Vec<(RepoPath, ConflictReason)>,
+    /// Paths at which something is mounted.
+    mounts: Vec<Vec<u8>>,
     pub(crate) notices: Vec<Notice>,
     pub(crate) root_dir: Arc<Dir>,
     /// The walk, where the whole worktree was looked at.
@@ -37,6 +39,7 @@ impl Present {
             root: snapshot.root.clone(),
             omitted: snapshot.omitted.len() as u64,
             not_held: not_held(&snapshot.omitted),
+            mounts: std::mem::take(&mut snapshot.mounts),
             notices: std::mem::take(&mut snapshot.notices),
             root_dir: Arc::clone(&snapshot.root_dir),
             snapshot: Some(snapshot),
@@ -54,8 +57,15 @@ impl Present {
         let root_dir = Arc::new(crate::session::open_worktree(store.worktree.path())?);
         let head_state = head.map(|head| head.state(objects)).transpose()?;
         let root = head_state.clone().unwrap_or_else(state::empty);
-        let mut present =
-            Self { root, omitted: 0, not_held: Vec::new(), notices: Vec::new(), root_dir, snapshot: None };
+        let mut present = Self {
+            root,
+            omitted: 0,
+            not_held: Vec::new(),
+            mounts: Vec::new(),
+            notices: Vec::new(),
+            root_dir,
+            snapshot: None,
+        };
         for path in paths {
             if !present.put_above(store, path.as_bytes(), ingest)? {
                 continue;
@@ -71,6 +81,7 @@ impl Present {
             }
             present.omitted += below.omitted.len() as u64;
             present.not_held.extend(not_held(&below.omitted));
+            present.mounts.extend(below.mounts);
             present.notices.extend(below.notices);
         }
         Ok(present)
@@ -119,6 +130,43 @@ impl Present {
         state::replace(&store.objects, &mut self.root, path, entry, &mode)
     }
 
+    /// Captures what stands at `paths` although a rule left it out of the walk: a directory without what is in it. Those
+    /// that cannot be held, and why.
+    pub(crate) fn capture_named<'p>(
+        &mut self,
+        store: &Inner,
+        paths: impl Iterator<Item = &'p [u8]>,
+        ingest: &dyn Ingest,
+    ) -> Result<Vec<Conflict>> {
+        let objects = &store.objects;
+        let root_dir = Arc::clone(&self.root_dir);
+        let mut refused = Vec::new();
+        for path in paths {
+            if self.not_held(path).is_some() || state::find(objects, &self.root, path)?.is_some() {
+                continue;
+            }
+            let (dir, name) = split(path);
+            let Ok(parent) = root_dir.open_beneath(dir) else { continue };
+            match capture_one(&parent, name, ingest)? {
+                Captured::Nothing => {}
+                Captured::Held(entry) => {
+                    let is_whole = entry.kind != EntryKind::Dir;
+                    self.put(store, path, entry)?;
+                    if is_whole {
+                        state::unomit(objects, &mut self.root, path)?;
+                    }
+                }
+                Captured::NotHeld(reason) => refused.push(Conflict { path: RepoPath::trusted(path.to_vec()), reason }),
+            }
+        }
+        Ok(refused)
+    }
+
+    /// Whether something is mounted at `path`, as far as the walk came there.
+    pub(crate) fn is_mount_point(&self, path: &[u8]) -> bool {
+        self.mounts.iter().any(|mount| mount == path)
+    }
+
     /// Paths that could not be read.
     pub(crate) fn unreadable(&self) -> impl Iterator<Item = &RepoPath> {
         let unreadable = |(_, reason): &&(RepoPath, ConflictReason)| *reason == ConflictReason::Unreadable;
@@ -156,7 +204,7 @@ pub(crate) enum Captured {
 }
 
 /// Captures what stands at `path`, with everything below it: no rule leaves anything out. A directory with something in
-/// it that cannot be held is not held.
+/// it that cannot be held is not held, and a mount point, which cannot give way, is not either.
 pub(crate) fn capture(store: &Inner, root: &Dir, path: &[u8], ingest: &dyn Ingest) -> Result<Captured> {
     let (dir, name) = split(path);
     let parent = match root.open_beneath(dir) {
@@ -164,6 +212,9 @@ pub(crate) fn capture(store: &Inner, root: &Dir, path: &[u8], ingest: &dyn Inges
         Err(err) if ckpt_fs::is_absence(&err) => return Ok(Captured::Nothing),
         Err(_) => return Ok(Captured::NotHeld(ConflictReason::Unreadable)),
     };
+    if is_mount_point(&parent, name) {
+        return Ok(Captured::NotHeld(ConflictReason::MountPoint));
+    }
     let entry = match capture_one(&parent, name, ingest)? {
         Captured::Held(entry) => entry,
         other => return Ok(other),
@@ -185,6 +236,9 @@ pub(crate) fn capture(store: &Inner, root: &Dir, path: &[u8], ingest: &dyn Inges
                 let reason = if is_git { ConflictReason::HoldsGit } else { ConflictReason::HoldsUncaptured };
                 return Ok(Captured::NotHeld(reason));
             }
+            if is_mount_point(&dir, found.name) {
+                return Ok(Captured::NotHeld(ConflictReason::MountPoint));
+            }
             match capture_one(&dir, found.name, ingest)? {
                 Captured::Nothing => {}
                 Captured::Held(entry) => {
@@ -205,6 +259,10 @@ pub(crate) fn capture(store: &Inner, root: &Dir, path: &[u8], ingest: &dyn Inges
         }
     }
     Ok(Captured::Held(Entry { dir: Some(top), ..entry }))
+}
+
+fn is_mount_point(dir: &Dir, name: &[u8]) -> bool {
+    dir.try_stat(name).ok().flatten().is_some_and(|stat| stat.is_mount_point)
 }
 
 /// Captures one entry; a directory without what is in it.

@@ -25,7 +25,10 @@ use crate::snapshot::{StoreIngest, head_rules};
 use crate::state::{self, Change, Entry, Node};
 use crate::store::{Inner, locks_dir};
 use crate::timeline::NewOperation;
-use crate::{CheckpointKind, Error, Notice, ObjectFault, Operation, OperationKind, Recovery, RepoPath, Result};
+use crate::{
+    CheckpointId, CheckpointKind, EntryKind, Error, Notice, ObjectFault, Operation, OperationKind, Recovery, RepoPath,
+    Result,
+};
 
 /// Whether a restore was interrupted, or is running.
 pub(crate) fn is_pending(store: &Inner) -> Result<bool> {
@@ -119,12 +122,8 @@ impl Interrupted<'_> {
         let steps = steps_between(store, &before, &after)?;
         let mut kept: BTreeSet<RepoPath> = sweep_temporaries(&self.root, &self.journal.token, &steps)?;
         let mut sorted = self.sort(&steps)?;
-        let mut tip = self.tip.clone();
         let mut result = after.clone();
-        let has_others = !sorted.other.is_empty();
-        if has_others {
-            tip = self.hold_others(&before, &mut sorted, &mut result, &mut kept)?;
-        }
+        let (tip, safety) = self.settle_others(&before, &mut sorted, &mut result, &mut kept)?;
         let applied = Apply::new(store, &self.root, &self.journal.token, false).run(&sorted.to_do)?;
         for (number, _) in &applied.conflicts {
             let Some(step) = sorted.to_do.iter().find(|step| step.number == *number) else { continue };
@@ -134,8 +133,8 @@ impl Interrupted<'_> {
         self.root.sync_file_system(store.options.durability).context("sync", store.worktree.path())?;
         // After an earlier attempt the timeline has safety checkpoints that the prepared operation does not know.
         let follows = self.operation.parent == Some(tip.id);
-        let operation = if !follows || !applied.conflicts.is_empty() || has_others {
-            self.record_anew(&result, &tip)?
+        let operation = if !follows || !applied.conflicts.is_empty() || !kept.is_empty() {
+            self.record_anew(&result, &tip, safety)?
         } else {
             self.operation.clone()
         };
@@ -169,37 +168,41 @@ impl Interrupted<'_> {
         Ok(sorted)
     }
 
-    /// Holds what is neither as before nor as after in a new safety checkpoint. After another boot it may then be
-    /// written; else it stays. The operation that the restore is recorded after.
-    fn hold_others(
+    /// Decides about what is neither as before nor as after. After another boot it is written; else it stays, and counts
+    /// as having stood there before the restore, so that an undo does not touch it. Either way a new safety checkpoint
+    /// holds it. The operation that the restore is recorded after, and the checkpoint that an undo goes back to.
+    fn settle_others(
         &self,
         before: &Node,
         sorted: &mut Sorted,
         result: &mut Node,
         kept: &mut BTreeSet<RepoPath>,
-    ) -> Result<Operation> {
+    ) -> Result<(Operation, CheckpointId)> {
         let (session, store) = (self.session, self.session.store);
         let objects = &store.objects;
         let ingest = StoreIngest::new(session)?;
-        let mut present = before.clone();
+        let (mut before_kept, mut now) = (before.clone(), before.clone());
+        let (mut keeps, mut writes) = (false, false);
         for step in &sorted.done {
-            put_side(store, &mut present, &step.path, step.to)?;
+            put_side(store, &mut now, &step.path, step.to)?;
         }
-        let may_write = self.journal.is_of_another_boot();
         for step in std::mem::take(&mut sorted.other) {
             let path = RepoPath::trusted(step.path.clone());
             match capture(store, &self.root, &step.path, &ingest)? {
-                Captured::Held(entry) => {
-                    let info = entry.info();
-                    state::replace(objects, &mut present, &step.path, entry.clone(), &|_| 0o755)?;
-                    if may_write && !info.is_dir() {
-                        sorted.to_do.push(Step { from: Some(info), ..step });
-                    } else {
-                        state::replace(objects, result, &step.path, entry, &|_| 0o755)?;
-                        kept.insert(path);
-                    }
+                Captured::Held(entry) if self.journal.is_of_another_boot() && entry.kind != EntryKind::Dir => {
+                    writes = true;
+                    let from = Some(entry.info());
+                    state::replace(objects, &mut now, &step.path, entry, &|_| 0o755)?;
+                    sorted.to_do.push(Step { from, ..step });
                 }
-                Captured::Nothing => state::remove(objects, &mut present, &step.path)?,
+                Captured::Held(entry) => {
+                    keeps = true;
+                    for state in [&mut now, &mut before_kept, &mut *result] {
+                        state::replace(objects, state, &step.path, entry.clone(), &|_| 0o755)?;
+                    }
+                    kept.insert(path);
+                }
+                Captured::Nothing => sorted.to_do.push(Step { from: None, ..step }),
                 Captured::NotHeld(_) => {
                     put_side(store, result, &step.path, step.from)?;
                     kept.insert(path);
@@ -207,12 +210,34 @@ impl Interrupted<'_> {
             }
         }
         sorted.to_do.sort_by_key(|step| step.number);
-        let head = store.head(&self.tip)?;
-        let mut sink = &ingest;
-        let encoded = state::encode(&present, objects, &mut sink, &mut |_, _| {})?;
+        let (mut tip, mut safety) = (self.tip.clone(), self.journal.safety);
+        if writes {
+            tip = self.put_safety(&now, &ingest, &tip)?.1;
+        }
+        if keeps {
+            (safety, tip) = self.put_safety(&before_kept, &ingest, &tip)?;
+        }
+        if writes || keeps {
+            session.publish(Vec::new(), ingest)?;
+            session.move_timeline(self.tip.id, tip.id)?;
+        }
+        Ok((tip, safety))
+    }
+
+    /// Packs a safety checkpoint, and the operation that records it after `tip`.
+    fn put_safety(
+        &self,
+        state: &Node,
+        mut ingest: &StoreIngest<'_>,
+        tip: &Operation,
+    ) -> Result<(CheckpointId, Operation)> {
+        let (session, store) = (self.session, self.session.store);
+        let objects = &store.objects;
+        let head = store.head(tip)?;
+        let encoded = state::encode(state, objects, &mut ingest, &mut |_, _| {})?;
         let mut changes = Vec::new();
         let head_state = head.as_ref().map(|head| head.state(objects)).transpose()?;
-        state::diff(objects, head_state.as_ref(), Some(&present), &mut |change| {
+        state::diff(objects, head_state.as_ref(), Some(state), &mut |change| {
             changes.push(change);
             Ok(())
         })?;
@@ -229,15 +254,13 @@ impl Interrupted<'_> {
             partial: true,
             root_mode: None,
         };
-        let checkpoint = put_checkpoint(session, &ingest, &new, &self.tip, head.as_ref())?;
-        let operation = put_save(session, &ingest, &checkpoint, &self.tip)?;
-        session.publish(Vec::new(), ingest)?;
-        session.move_timeline(self.tip.id, operation.id)?;
-        Ok(operation)
+        let checkpoint = put_checkpoint(session, ingest, &new, tip, head.as_ref())?;
+        let operation = put_save(session, ingest, &checkpoint, tip)?;
+        Ok((checkpoint.info.id, operation))
     }
 
     /// The operation of the restore, with what stands there now.
-    fn record_anew(&self, result: &Node, tip: &Operation) -> Result<Operation> {
+    fn record_anew(&self, result: &Node, tip: &Operation, safety: CheckpointId) -> Result<Operation> {
         let (session, store) = (self.session, self.session.store);
         let ingest = StoreIngest::new(session)?;
         let mut sink = &ingest;
@@ -254,7 +277,7 @@ impl Interrupted<'_> {
             checkpoint: Some((self.to.info.id, self.to.info.kind, self.to.facts_commit)),
             facts_commit: Some(facts),
             head: old.head,
-            safety: old.safety,
+            safety: Some(safety),
             paths: &old.paths,
             target: old.target,
             undo_next: old.undo_next,

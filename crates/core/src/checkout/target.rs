@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use ckpt_pack::Kind;
 
+use super::Restore;
 use crate::objects::Objects;
 use crate::path::split;
 use crate::snapshot::rules::{DirRules, RuleContent, RuleFile, RuleFiles, Rules, Verdict};
@@ -20,16 +21,22 @@ pub(crate) struct Target<'a> {
     /// The saved state whose rules and omissions speak for paths that it does not hold.
     pub(crate) reference: Node,
     rules: &'a Rules,
+    /// Whether it says of every path that it lacks that nothing was there.
+    is_exact: bool,
     dirs: RefCell<HashMap<Vec<u8>, Arc<DirRules>>>,
 }
 
 impl<'a> Target<'a> {
-    pub(crate) fn new(objects: &'a Objects, state: Node, reference: Node, rules: &'a Rules) -> Self {
-        Self { objects, state, reference, rules, dirs: RefCell::default() }
+    pub(crate) fn new(objects: &'a Objects, state: Node, restore: &Restore<'a>) -> Self {
+        let (reference, is_exact) = (restore.reference.clone(), restore.taken_back.is_some());
+        Self { objects, state, reference, rules: restore.rules, is_exact, dirs: RefCell::default() }
     }
 
     /// Why the target says nothing about a path that it does not hold; `None` where it says that nothing was there.
     pub(crate) fn silent_about(&self, path: &[u8], is_dir: bool) -> Result<Option<LeftAloneReason>> {
+        if self.is_exact {
+            return Ok(None);
+        }
         let mut start = 0;
         let mut listing = Some(self.reference.load(self.objects)?);
         loop {

@@ -19,6 +19,8 @@ use crate::{ConflictReason, EntryKind, Notice, ObjectId, Omitted, Reason, RepoPa
 pub(crate) struct Below {
     pub(crate) entry: Option<Entry>,
     pub(crate) omitted: Vec<Omitted>,
+    /// Paths at which something is mounted.
+    pub(crate) mounts: Vec<Vec<u8>>,
     pub(crate) notices: Vec<Notice>,
 }
 
@@ -31,7 +33,7 @@ pub(crate) fn take_below(
     path: &RepoPath,
     ingest: &dyn Ingest,
 ) -> Result<Below> {
-    let mut below = Below { entry: None, omitted: Vec::new(), notices: Vec::new() };
+    let mut below = Below { entry: None, omitted: Vec::new(), mounts: Vec::new(), notices: Vec::new() };
     if path.as_bytes().split(|&byte| byte == b'/').any(|name| judge_name(name) != Name::Plain) {
         below.omitted.push(Omitted { path: path.clone(), reason: Reason::ReservedName });
         return Ok(below);
@@ -54,6 +56,9 @@ pub(crate) fn take_below(
             return Ok(below);
         }
     };
+    if stat.is_mount_point {
+        below.mounts.push(path.as_bytes().to_vec());
+    }
     if stat.kind != FileKind::Dir {
         match capture_one(&parent, name, ingest)? {
             Captured::Held(entry) => below.entry = Some(entry),
@@ -95,6 +100,7 @@ pub(crate) fn take_below(
         let entry = Entry { name: name.to_vec(), kind: EntryKind::Dir, mode, id: ObjectId::ZERO, dir: Some(node) };
         below.entry = Some(entry);
         below.omitted = seen.omitted;
+        below.mounts.extend(seen.mounts);
     }
     below.notices.extend(seen.notices);
     Ok(below)

@@ -39,6 +39,7 @@ pub(super) struct Walked {
 pub(super) struct Worker {
     pub(super) outcomes: Vec<(u32, Outcome)>,
     pub(super) omitted: Vec<Omitted>,
+    pub(super) mounts: Vec<Vec<u8>>,
     pub(super) notices: Vec<Notice>,
     pub(super) counts: Counts,
     names: Entries,
@@ -178,6 +179,9 @@ impl Worker {
         };
         if walk.skip == Some((stat.device, stat.inode)) && stat.kind == FileKind::Dir {
             return Ok(None);
+        }
+        if stat.is_mount_point {
+            self.mounts.push(join(&place.job.path, name.name));
         }
         let is_dir = stat.kind == FileKind::Dir;
         let verdict = match known {

@@ -53,6 +53,8 @@ pub(crate) struct Snapshot {
     pub(crate) encoded: Encoded,
     /// Sorted.
     pub(crate) omitted: Vec<Omitted>,
+    /// Paths at which something is mounted.
+    pub(crate) mounts: Vec<Vec<u8>>,
     pub(crate) notices: Vec<Notice>,
     pub(crate) counts: Counts,
     pub(crate) rules: Rules,
@@ -123,6 +125,7 @@ pub(crate) fn take(
         root,
         encoded,
         omitted: seen.omitted,
+        mounts: seen.mounts,
         notices,
         counts: seen.counts,
         rules,

@@ -78,6 +78,8 @@ pub(crate) struct Seen {
     /// By slot; the root is slot 0, children have higher slots than their parents.
     pub(super) outcomes: Vec<Outcome>,
     pub(crate) omitted: Vec<Omitted>,
+    /// Captured paths at which something is mounted.
+    pub(crate) mounts: Vec<Vec<u8>>,
     pub(crate) notices: Vec<Notice>,
     pub(crate) counts: Counts,
 }
@@ -291,6 +293,7 @@ fn gather(workers: Vec<Worker>, slots: usize) -> Seen {
             seen.outcomes[slot as usize] = outcome;
         }
         seen.omitted.extend(worker.omitted);
+        seen.mounts.extend(worker.mounts);
         seen.notices.extend(worker.notices);
         seen.counts.add(worker.counts);
     }
