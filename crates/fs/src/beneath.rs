@@ -4,7 +4,7 @@
 //! opened one by one with `O_NOFOLLOW`, which gives the same guarantee at the price of more calls.
 
 use std::io;
-use std::os::fd::{BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use rustix::fs::{Mode, OFlags};
 
@@ -12,7 +12,7 @@ use rustix::fs::{Mode, OFlags};
 pub(crate) const DIR_FLAGS: OFlags =
     OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 
-/// Longest path given to one system call. Longer ones are opened in pieces.
+/// Longest path in bytes that is given to one system call, which takes less than 4096. Longer ones are opened in pieces.
 const PIECE: usize = 4000;
 
 /// Whether an error of looking below a directory says that nothing stands there: no entry, or something else than a
@@ -24,10 +24,18 @@ pub fn is_absence(err: &io::Error) -> bool {
 
 /// Opens the directory `path` (bytes, `/`-separated, relative, any length, no `..`) below `root`.
 pub(crate) fn open(root: BorrowedFd<'_>, path: &[u8]) -> io::Result<OwnedFd> {
+    descend(root, pieces(path), open_piece)
+}
+
+/// Opens each of `parts` below the one before, the first below `root`; `root` itself where there is none.
+fn descend<'a>(
+    root: BorrowedFd<'_>,
+    parts: impl IntoIterator<Item = &'a [u8]>,
+    open: impl Fn(BorrowedFd<'_>, &[u8]) -> io::Result<OwnedFd>,
+) -> io::Result<OwnedFd> {
     let mut current: Option<OwnedFd> = None;
-    for piece in pieces(path) {
-        let at = current.as_ref().map_or(root, std::os::fd::AsFd::as_fd);
-        let opened = open_piece(at, piece)?;
+    for part in parts {
+        let opened = open(current.as_ref().map_or(root, AsFd::as_fd), part)?;
         current = Some(opened);
     }
     match current {
@@ -36,14 +44,15 @@ pub(crate) fn open(root: BorrowedFd<'_>, path: &[u8]) -> io::Result<OwnedFd> {
     }
 }
 
-/// Cuts a path at slashes into pieces of at most [`PIECE`] bytes (a single longer component stays whole).
+/// Cuts a path at slashes into pieces of at most [`PIECE`] bytes. From a component that is longer on, the rest stays
+/// whole: the system answers that the name is too long.
 fn pieces(path: &[u8]) -> Vec<&[u8]> {
     let mut rest = path;
     let mut pieces = Vec::new();
     while rest.len() > PIECE {
-        let cut = rest[..PIECE].iter().rposition(|&byte| byte == b'/').unwrap_or(rest.len() - 1);
+        let Some(cut) = rest[..PIECE].iter().rposition(|&byte| byte == b'/') else { break };
         pieces.push(&rest[..cut]);
-        rest = &rest[(cut + 1).min(rest.len())..];
+        rest = &rest[cut + 1..];
     }
     if !rest.is_empty() {
         pieces.push(rest);
@@ -81,25 +90,17 @@ fn open_piece(root: BorrowedFd<'_>, path: &[u8]) -> io::Result<OwnedFd> {
 
 /// Opens `path` below `root` component by component. `..` is refused.
 fn open_components(root: BorrowedFd<'_>, path: &[u8]) -> io::Result<OwnedFd> {
-    let mut current: Option<OwnedFd> = None;
-    for name in path.split(|&byte| byte == b'/').filter(|name| !name.is_empty() && *name != b".") {
+    let names = path.split(|&byte| byte == b'/').filter(|name| !name.is_empty() && *name != b".");
+    descend(root, names, |at, name| {
         if name == b".." {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "a path below a directory holds `..`"));
         }
-        let at = current.as_ref().map_or(root, std::os::fd::AsFd::as_fd);
-        let opened = rustix::fs::openat(at, name, DIR_FLAGS, Mode::empty())?;
-        current = Some(opened);
-    }
-    match current {
-        Some(fd) => Ok(fd),
-        None => Ok(rustix::fs::openat(root, ".", DIR_FLAGS, Mode::empty())?),
-    }
+        Ok(rustix::fs::openat(at, name, DIR_FLAGS, Mode::empty())?)
+    })
 }
 
 #[cfg(test)]
 mod tests {
-    use std::os::fd::AsFd;
-
     use super::*;
     use crate::Dir;
 
@@ -132,6 +133,9 @@ mod tests {
         }
         let path = vec![name.as_slice(); 50].join(&b'/');
         assert_eq!(pieces(&path).len(), 3);
+        let whole = [b"a/".as_slice(), &[b'x'; PIECE + 1], b"/b"].concat();
+        assert_eq!(pieces(&whole).join(&b'/'), whole);
+        assert!(open(root.as_fd(), &whole).is_err());
         let opened = Dir::from(open(root.as_fd(), &path).unwrap());
         assert_eq!(opened.stat_self().unwrap().inode, at.stat_self().unwrap().inode);
     }

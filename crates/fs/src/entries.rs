@@ -15,7 +15,21 @@ pub struct Entry<'a> {
 #[derive(Debug, Default)]
 pub struct Entries {
     names: Vec<u8>,
-    items: Vec<(u32, u16, Option<FileKind>)>,
+    items: Vec<Item>,
+}
+
+/// Where a name stands among all names. Small, since a walk sorts these.
+#[derive(Clone, Copy, Debug)]
+struct Item {
+    start: u32,
+    len: u16,
+    kind: Option<FileKind>,
+}
+
+impl Item {
+    fn name(self, names: &[u8]) -> &[u8] {
+        &names[self.start as usize..][..usize::from(self.len)]
+    }
 }
 
 impl Entries {
@@ -31,7 +45,7 @@ impl Entries {
 
     /// The names in byte order.
     pub fn iter(&self) -> impl Iterator<Item = Entry<'_>> {
-        self.items.iter().map(|&(start, len, kind)| Entry { name: self.slice(start, len), kind })
+        self.items.iter().map(|item| Entry { name: item.name(&self.names), kind: item.kind })
     }
 
     pub(crate) fn clear(&mut self) {
@@ -39,6 +53,7 @@ impl Entries {
         self.items.clear();
     }
 
+    /// Takes a name as the kernel gives it; `.` and `..` are left out.
     pub(crate) fn push(&mut self, name: &[u8], kind: Option<FileKind>) {
         if name == b"." || name == b".." {
             return;
@@ -48,16 +63,11 @@ impl Entries {
         let start = u32::try_from(self.names.len()).unwrap_or(u32::MAX);
         let len = u16::try_from(name.len()).unwrap_or(u16::MAX);
         self.names.extend_from_slice(name);
-        self.items.push((start, len, kind));
+        self.items.push(Item { start, len, kind });
     }
 
     pub(crate) fn sort(&mut self) {
         let names = &self.names;
-        let slice = |start: u32, len: u16| &names[start as usize..start as usize + len as usize];
-        self.items.sort_unstable_by(|a, b| slice(a.0, a.1).cmp(slice(b.0, b.1)));
-    }
-
-    fn slice(&self, start: u32, len: u16) -> &[u8] {
-        &self.names[start as usize..start as usize + len as usize]
+        self.items.sort_unstable_by(|a, b| a.name(names).cmp(b.name(names)));
     }
 }

@@ -11,6 +11,15 @@ use rustix::fs::{Mode, OFlags};
 
 use crate::{Dir, Stat, fault};
 
+/// A lock that is had within this time was worth no message.
+const PATIENCE: Duration = Duration::from_millis(300);
+
+/// Longest pause between two tries: short against what a person notices, long against what a try costs.
+const PAUSE_MAX: Duration = Duration::from_millis(20);
+
+/// Bytes of the holder's line that are read: the file is written by whoever holds the lock.
+const HOLDER_MAX: u64 = 200;
+
 /// An exclusive lock, held until it is dropped.
 #[derive(Debug)]
 pub struct Lock {
@@ -28,7 +37,7 @@ pub enum LockError {
 
 impl Lock {
     /// Locks the file `name` in `dir` (created with mode 0600 where missing), waiting at most `timeout`.
-    /// `waiting` is called once, with what the file says about the holder, when the lock is not free at once.
+    /// `waiting` is called once, with what the file says about the holder, when the lock is not free after 300 ms.
     /// On success the file holds `holder`, and its mtime is the file system's time of locking.
     ///
     /// # Errors
@@ -40,9 +49,7 @@ impl Lock {
         timeout: Duration,
         waiting: &mut dyn FnMut(&str),
     ) -> Result<Self, LockError> {
-        let mut lock = Self::open(dir, name, true)
-            .map_err(LockError::Io)?
-            .ok_or_else(|| LockError::Io(io::Error::new(io::ErrorKind::NotFound, "the lock file vanished")))?;
+        let mut lock = Self::open(dir, name, OFlags::CREATE).map_err(LockError::Io)?;
         let start = Instant::now();
         let mut pause = Duration::from_millis(1);
         let mut announced = false;
@@ -55,12 +62,12 @@ impl Lock {
             if start.elapsed() >= timeout {
                 return Err(LockError::Held(lock.holder()));
             }
-            if !announced && start.elapsed() > Duration::from_millis(300) {
+            if !announced && start.elapsed() > PATIENCE {
                 announced = true;
                 waiting(&lock.holder());
             }
             std::thread::sleep(pause.min(timeout.saturating_sub(start.elapsed())));
-            pause = (pause * 2).min(Duration::from_millis(20));
+            pause = (pause * 2).min(PAUSE_MAX);
         }
         lock.write_holder(holder).map_err(LockError::Io)?;
         Ok(lock)
@@ -71,7 +78,11 @@ impl Lock {
     /// # Errors
     /// What opening or locking answers.
     pub fn is_held(dir: &Dir, name: &[u8]) -> io::Result<bool> {
-        let Some(lock) = Self::open(dir, name, false)? else { return Ok(false) };
+        let lock = match Self::open(dir, name, OFlags::empty()) {
+            Ok(lock) => lock,
+            Err(err) if err.kind() == io::ErrorKind::NotFound => return Ok(false),
+            Err(err) => return Err(err),
+        };
         match lock.file.try_lock() {
             Ok(()) => Ok(false),
             Err(std::fs::TryLockError::WouldBlock) => Ok(true),
@@ -84,25 +95,20 @@ impl Lock {
     /// # Errors
     /// What `fstat` answers.
     pub fn stat(&self) -> io::Result<Stat> {
-        crate::dir::stat_file(&self.file)
+        Dir::stat_file(&self.file)
     }
 
-    fn open(dir: &Dir, name: &[u8], create: bool) -> io::Result<Option<Self>> {
-        let mut flags = OFlags::RDWR | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        if create {
-            flags |= OFlags::CREATE;
-        }
-        match rustix::fs::openat(dir, name, flags, Mode::from_raw_mode(0o600)) {
-            Ok(fd) => Ok(Some(Self { file: File::from(fd) })),
-            Err(rustix::io::Errno::NOENT) if !create => Ok(None),
-            Err(err) => Err(err.into()),
-        }
+    fn open(dir: &Dir, name: &[u8], flags: OFlags) -> io::Result<Self> {
+        let flags = flags | OFlags::RDWR | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let fd = rustix::fs::openat(dir, name, flags, Mode::from_raw_mode(0o600))?;
+        Ok(Self { file: File::from(fd) })
     }
 
     /// What the file says about the holder, on one line, cut to a readable length.
     fn holder(&mut self) -> String {
         let mut bytes = Vec::new();
-        let read = self.file.seek(SeekFrom::Start(0)).and_then(|_| (&self.file).take(200).read_to_end(&mut bytes));
+        let read =
+            self.file.seek(SeekFrom::Start(0)).and_then(|_| (&self.file).take(HOLDER_MAX).read_to_end(&mut bytes));
         match read {
             Ok(_) => String::from_utf8_lossy(&bytes).lines().next().unwrap_or("").to_owned(),
             Err(_) => String::new(),

@@ -6,9 +6,9 @@ use std::os::unix::fs::FileExt;
 
 use rustix::fs::{Gid, Mode, Uid};
 
-use crate::{Durability, Stat, fault};
+use crate::{Dir, Durability, Stat, fault};
 
-/// A new file, created by [`Dir::create_new`](crate::Dir::create_new). Not buffered.
+/// A new file, created by [`Dir::create_new`]. Not buffered.
 #[derive(Debug)]
 pub struct NewFile {
     file: File,
@@ -30,7 +30,7 @@ impl NewFile {
     /// # Errors
     /// What `fstat` answers.
     pub fn stat(&self) -> io::Result<Stat> {
-        crate::dir::stat_file(&self.file)
+        Dir::stat_file(&self.file)
     }
 
     /// Sets the permission bits exactly, whatever the umask (`mode & 0o7777`).
@@ -108,7 +108,7 @@ impl Write for NewFile {
 
 #[cfg(test)]
 mod tests {
-    use crate::Dir;
+    use super::*;
 
     #[test]
     fn bytes_are_patched_cut_and_read_back() {

@@ -1,0 +1,286 @@
+//! Changing what stands below a directory handle: creating, renaming, removing, modes, owners, durability.
+//!
+//! Each function is one step for [`fault`], or a few of these. None asks whether the bytes that it replaces or removes are
+//! held anywhere: that is the caller's affair.
+
+use std::fs::File;
+use std::io::{self, Write};
+use std::os::fd::AsFd;
+
+use rustix::fs::{AtFlags, Gid, Mode, OFlags, RenameFlags, Uid};
+use rustix::io::Errno;
+
+use super::{Dir, FILE_FLAGS, stat_at};
+use crate::{Durability, Entries, FileKind, NewFile, fault};
+
+impl Dir {
+    /// Creates the file `name` for writing, with `mode & !umask`; fails if anything stands there.
+    ///
+    /// # Errors
+    /// What `openat` answers; `AlreadyExists` if anything stands there.
+    pub fn create_new(&self, name: &[u8], mode: u32) -> io::Result<NewFile> {
+        fault::step("create", name)?;
+        let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let fd = rustix::fs::openat(&self.fd, name, flags, Mode::from_raw_mode(mode))?;
+        Ok(NewFile::new(File::from(fd), name))
+    }
+
+    /// Creates the directory `name` with exactly `mode`, whatever the umask.
+    ///
+    /// # Errors
+    /// What `mkdirat` or `fchmod` answers; `AlreadyExists` if anything stands there.
+    pub fn create_dir(&self, name: &[u8], mode: u32) -> io::Result<()> {
+        fault::step("mkdir", name)?;
+        rustix::fs::mkdirat(&self.fd, name, Mode::from_raw_mode((mode | 0o700) & 0o777))?;
+        self.open_dir(name)?.set_self_mode(mode)
+    }
+
+    /// Creates the link `name` with `target`; fails if anything stands there.
+    ///
+    /// # Errors
+    /// What `symlinkat` answers; `AlreadyExists` if anything stands there.
+    pub fn create_link(&self, target: &[u8], name: &[u8]) -> io::Result<()> {
+        fault::step("symlink", name)?;
+        Ok(rustix::fs::symlinkat(target, &self.fd, name)?)
+    }
+
+    /// Gives the file `name` a second name in `to`; fails if anything stands there.
+    ///
+    /// # Errors
+    /// What `linkat` answers; `AlreadyExists` if anything stands there.
+    pub fn hard_link(&self, name: &[u8], to: &Self, new_name: &[u8]) -> io::Result<()> {
+        fault::step("link", new_name)?;
+        Ok(rustix::fs::linkat(&self.fd, name, &to.fd, new_name, AtFlags::empty())?)
+    }
+
+    /// Renames `name` to `new_name` in `to`, replacing what stands there.
+    ///
+    /// # Errors
+    /// What `renameat` answers.
+    pub fn rename(&self, name: &[u8], to: &Self, new_name: &[u8]) -> io::Result<()> {
+        fault::step("rename", new_name)?;
+        Ok(rustix::fs::renameat(&self.fd, name, &to.fd, new_name)?)
+    }
+
+    /// Renames `name` to `new_name` in `to`; fails if anything stands there.
+    ///
+    /// # Errors
+    /// What `renameat2` answers; `AlreadyExists` if anything stands there.
+    pub fn rename_noreplace(&self, name: &[u8], to: &Self, new_name: &[u8]) -> io::Result<()> {
+        fault::step("rename-noreplace", new_name)?;
+        match rustix::fs::renameat_with(&self.fd, name, &to.fd, new_name, RenameFlags::NOREPLACE) {
+            Ok(()) => Ok(()),
+            // File systems without the flag: a hard link refuses to replace as well, for files and links.
+            Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => {
+                rustix::fs::linkat(&self.fd, name, &to.fd, new_name, AtFlags::empty())?;
+                Ok(rustix::fs::unlinkat(&self.fd, name, AtFlags::empty())?)
+            }
+            Err(err) => Err(err.into()),
+        }
+    }
+
+    /// Exchanges the two entries in one step. `Ok(false)`: the file system cannot, and nothing was changed.
+    ///
+    /// # Errors
+    /// What `renameat2` answers; `NotFound` if one of them is missing.
+    pub fn exchange(&self, name: &[u8], to: &Self, other: &[u8]) -> io::Result<bool> {
+        fault::step("exchange", other)?;
+        match rustix::fs::renameat_with(&self.fd, name, &to.fd, other, RenameFlags::EXCHANGE) {
+            Ok(()) => Ok(true),
+            Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => Ok(false),
+            Err(err) => Err(err.into()),
+        }
+    }
+
+    /// Removes the file or link `name`.
+    ///
+    /// # Errors
+    /// What `unlinkat` answers.
+    pub fn remove_file(&self, name: &[u8]) -> io::Result<()> {
+        fault::step("unlink", name)?;
+        Ok(rustix::fs::unlinkat(&self.fd, name, AtFlags::empty())?)
+    }
+
+    /// Removes the directory `name`, which must be empty.
+    ///
+    /// # Errors
+    /// What `unlinkat` answers; `DirectoryNotEmpty` if it holds anything.
+    pub fn remove_dir(&self, name: &[u8]) -> io::Result<()> {
+        fault::step("rmdir", name)?;
+        match rustix::fs::unlinkat(&self.fd, name, AtFlags::REMOVEDIR) {
+            Ok(()) => Ok(()),
+            // POSIX lets a file system answer EEXIST for a directory that is not empty.
+            Err(Errno::EXIST) => Err(Errno::NOTEMPTY.into()),
+            Err(err) => Err(err.into()),
+        }
+    }
+
+    /// Removes `name` with all that is below it. Links are removed, never followed; a missing entry is no error.
+    /// For directories of ours only.
+    ///
+    /// # Errors
+    /// The first error of any step; what was removed until then stays removed.
+    pub fn remove_tree(&self, name: &[u8]) -> io::Result<()> {
+        let Some(stat) = self.try_stat(name)? else { return Ok(()) };
+        if stat.kind != FileKind::Dir {
+            return self.remove_file(name);
+        }
+        let dir = self.open_dir(name)?;
+        let mut entries = Entries::default();
+        dir.read_entries(&mut entries)?;
+        for entry in entries.iter() {
+            dir.remove_tree(entry.name)?;
+        }
+        drop(dir);
+        self.remove_dir(name)
+    }
+
+    /// Sets the permission bits of this directory exactly.
+    ///
+    /// # Errors
+    /// What `fchmod` answers.
+    pub fn set_self_mode(&self, mode: u32) -> io::Result<()> {
+        fault::step("chmod", b".")?;
+        Ok(rustix::fs::fchmod(&self.fd, Mode::from_raw_mode(mode & 0o7777))?)
+    }
+
+    /// Sets the permission bits of the file or directory `name` exactly, if it is still the one with `inode`.
+    /// `Ok(false)`: something else stands there now, and nothing was changed.
+    ///
+    /// # Errors
+    /// What `openat` or `fchmod` answers. A file without read permission for its owner is reached through its name.
+    pub fn set_mode(&self, name: &[u8], inode: u64, mode: u32) -> io::Result<bool> {
+        fault::step("chmod", name)?;
+        let mode = Mode::from_raw_mode(mode & 0o7777);
+        match rustix::fs::openat(&self.fd, name, FILE_FLAGS, Mode::empty()) {
+            Ok(fd) => {
+                if stat_at(fd.as_fd(), b"", AtFlags::EMPTY_PATH)?.inode != inode {
+                    return Ok(false);
+                }
+                rustix::fs::fchmod(&fd, mode)?;
+                Ok(true)
+            }
+            // Our own file, but not readable: chmod by name does not open it. A link cannot be meant, since its inode
+            // would differ.
+            Err(Errno::ACCESS) => {
+                if self.stat(name)?.inode != inode {
+                    return Ok(false);
+                }
+                rustix::fs::chmodat(&self.fd, name, mode, AtFlags::empty())?;
+                Ok(true)
+            }
+            Err(err) => Err(err.into()),
+        }
+    }
+
+    /// Sets owner and group of `name`; a link itself, not its target.
+    ///
+    /// # Errors
+    /// What `fchownat` answers; EPERM for everyone but root where the owner changes.
+    pub fn set_owner(&self, name: &[u8], uid: u32, gid: u32) -> io::Result<()> {
+        fault::step("chown", name)?;
+        let (uid, gid) = (Some(Uid::from_raw(uid)), Some(Gid::from_raw(gid)));
+        Ok(rustix::fs::chownat(&self.fd, name, uid, gid, AtFlags::SYMLINK_NOFOLLOW)?)
+    }
+
+    /// Makes the names in this directory durable.
+    ///
+    /// # Errors
+    /// What `fsync` answers.
+    pub fn sync(&self, durability: Durability) -> io::Result<()> {
+        if durability == Durability::None {
+            return Ok(());
+        }
+        fault::step("fsync-dir", b".")?;
+        Ok(rustix::fs::fsync(&self.fd)?)
+    }
+
+    /// Makes everything on this directory's file system durable (`syncfs`; elsewhere than on Linux `sync`).
+    ///
+    /// # Errors
+    /// What `syncfs` answers.
+    pub fn sync_file_system(&self, durability: Durability) -> io::Result<()> {
+        if durability == Durability::None {
+            return Ok(());
+        }
+        fault::step("syncfs", b".")?;
+        #[cfg(target_os = "linux")]
+        rustix::fs::syncfs(&self.fd)?;
+        #[cfg(not(target_os = "linux"))]
+        rustix::fs::sync();
+        Ok(())
+    }
+
+    /// Writes `bytes` to `name` so that a reader, or a crash, sees the old content or the new, never a part: a
+    /// temporary file beside it (`tmp`, one component), sync, rename, sync of the directory. Mode 0600.
+    ///
+    /// # Errors
+    /// The first error of any step; `name` then holds what it held before, and the temporary may stay behind.
+    pub fn write_atomic(&self, tmp: &[u8], name: &[u8], bytes: &[u8], durability: Durability) -> io::Result<()> {
+        let mut file = self.create_new(tmp, 0o600)?;
+        file.set_mode(0o600)?;
+        file.write_all(bytes)?;
+        file.sync(durability)?;
+        self.rename(tmp, self, name)?;
+        self.sync(durability)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
+
+    use super::*;
+
+    #[test]
+    fn write_atomic_replaces_and_leaves_no_temporary() {
+        let temp = tempfile::tempdir().unwrap();
+        let dir = Dir::open(temp.path()).unwrap();
+        dir.write_atomic(b"tmp-1", b"f", b"one", Durability::Full).unwrap();
+        dir.write_atomic(b"tmp-1", b"f", b"two", Durability::None).unwrap();
+        assert_eq!(std::fs::read(temp.path().join("f")).unwrap(), b"two");
+        assert_eq!(std::fs::read_dir(temp.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn rename_noreplace_and_create_refuse_what_stands_there() {
+        let temp = tempfile::tempdir().unwrap();
+        let dir = Dir::open(temp.path()).unwrap();
+        std::fs::write(temp.path().join("a"), "a").unwrap();
+        std::fs::write(temp.path().join("b"), "b").unwrap();
+        assert_eq!(dir.rename_noreplace(b"a", &dir, b"b").unwrap_err().kind(), io::ErrorKind::AlreadyExists);
+        assert_eq!(dir.create_new(b"b", 0o600).unwrap_err().kind(), io::ErrorKind::AlreadyExists);
+        assert!(dir.exchange(b"a", &dir, b"b").unwrap());
+        assert_eq!(std::fs::read(temp.path().join("b")).unwrap(), b"a");
+    }
+
+    #[test]
+    fn set_mode_leaves_a_stranger_alone_and_follows_no_link() {
+        let temp = tempfile::tempdir().unwrap();
+        let dir = Dir::open(temp.path()).unwrap();
+        let path = temp.path().join("f");
+        std::fs::write(&path, "").unwrap();
+        let meta = std::fs::metadata(&path).unwrap();
+        assert!(!dir.set_mode(b"f", meta.ino() + 1, 0o600).unwrap());
+        assert!(dir.set_mode(b"f", meta.ino(), 0o640).unwrap());
+        assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o7777, 0o640);
+        symlink("f", temp.path().join("l")).unwrap();
+        assert!(dir.set_mode(b"l", meta.ino(), 0o600).is_err());
+        assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o7777, 0o640);
+    }
+
+    #[test]
+    fn remove_tree_does_not_follow_links() {
+        let temp = tempfile::tempdir().unwrap();
+        let dir = Dir::open(temp.path()).unwrap();
+        std::fs::create_dir_all(temp.path().join("t/d")).unwrap();
+        std::fs::write(temp.path().join("kept"), "x").unwrap();
+        std::fs::create_dir(temp.path().join("other")).unwrap();
+        std::fs::write(temp.path().join("other/kept"), "x").unwrap();
+        symlink("../../other", temp.path().join("t/d/l")).unwrap();
+        dir.remove_tree(b"t").unwrap();
+        dir.remove_tree(b"t").unwrap();
+        assert!(temp.path().join("other/kept").exists());
+        assert!(!temp.path().join("t").exists());
+    }
+}
