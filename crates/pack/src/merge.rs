@@ -7,7 +7,7 @@ use ckpt_fs::{Dir, Durability};
 use crate::entry::parse_header;
 use crate::error::Fault;
 use crate::keep::{Keep, merged_text};
-use crate::pack::{Pack, at};
+use crate::pack::{HEADER, Pack, in_file};
 use crate::{Error, FinishedPack, ObjectId, PackSet, PackWriter, Result};
 
 /// Copies the objects of the packs `names` into one new pack; an object that several of them hold is copied once.
@@ -44,18 +44,18 @@ pub fn merge(
 /// Copies all entries of a pack in the order in which they lie there.
 fn copy_entries(pack: &Pack, writer: &mut PackWriter) -> Result<()> {
     let file = pack.pack_file()?;
-    let mut entries = pack.idx.entries(&*pack.idx_file()?).map_err(at(pack.name, "idx"))?;
+    let mut entries = pack.idx.entries(&*pack.idx_file()?).map_err(in_file(pack.name, "idx"))?;
     entries.sort_unstable_by_key(|entry| entry.offset);
     for (number, entry) in entries.iter().enumerate() {
         // An idx does not say how long an entry is: it ends where the next one begins.
         let end = entries.get(number + 1).map_or(pack.end(), |next| next.offset);
-        if end <= entry.offset || end > pack.end() || entry.offset < 12 {
+        if end <= entry.offset || end > pack.end() || entry.offset < HEADER {
             return Err(pack.damaged(Some(entry.id), "its offset does not fit its neighbour's"));
         }
         let intact = writer.add_copied(entry, end - entry.offset, &mut |piece, at| {
             let read = file.read_exact_at(piece, entry.offset + at);
-            read.map_err(|err| pack.fault_of(entry.id)(Fault::from(err)))?;
-            if at == 0 && parse_header(piece).map_err(pack.fault_of(entry.id))?.kind.is_none() {
+            read.map_err(|err| pack.in_entry(entry.id)(Fault::from(err)))?;
+            if at == 0 && parse_header(piece).map_err(pack.in_entry(entry.id))?.kind.is_none() {
                 return Err(Error::Unmergeable { pack: pack.name, reason: "it holds a delta" });
             }
             Ok(())

@@ -12,10 +12,10 @@ use crate::inflate::EntryAt;
 use crate::keep::{Keep, file_name};
 use crate::{Error, ObjectId, Result};
 
-/// Magic, version, count.
-const HEADER: u64 = 12;
+/// Bytes before the first entry: magic, version, count.
+pub(crate) const HEADER: u64 = 12;
 
-/// Checksum at the end.
+/// Bytes after the last entry: the checksum.
 const TRAILER: u64 = 20;
 
 /// A pack that was whole when it was listed. Its files are opened when first needed.
@@ -26,7 +26,8 @@ pub(crate) struct Pack {
     pub(crate) ours: bool,
     pub(crate) idx: Idx,
     dir: Arc<Dir>,
-    stats: (Stat, Stat),
+    idx_stat: Stat,
+    pack_stat: Stat,
     /// Whether the files stay open: a directory with thousands of packs must not use up the process's descriptors.
     stay_open: bool,
     idx_file: OnceLock<Arc<File>>,
@@ -52,31 +53,40 @@ impl Pack {
     /// pack that a power cut left short does not.
     pub(crate) fn open(dir: &Arc<Dir>, name: ObjectId, stay_open: bool) -> Result<Self> {
         let (idx_file, idx_stat) = open_regular(dir, &name, "idx")?;
-        let idx = Idx::read(&idx_file, idx_stat.size).map_err(at(name, "idx"))?;
+        let idx = Idx::read(&idx_file, idx_stat.size).map_err(in_file(name, "idx"))?;
         let (pack_file, pack_stat) = open_regular(dir, &name, "pack")?;
         let mut trailer = [0; 20];
         if pack_stat.size < HEADER + TRAILER {
-            return Err(at(name, "pack")(Fault::damaged("the pack is too short")));
+            return Err(in_file(name, "pack")(Fault::damaged("the pack is too short")));
         }
         let read = pack_file.read_exact_at(&mut trailer, pack_stat.size - TRAILER);
-        read.map_err(|err| at(name, "pack")(err.into()))?;
+        read.map_err(|err| in_file(name, "pack")(err.into()))?;
         if trailer != *idx.pack.as_bytes() {
-            return Err(at(name, "pack")(Fault::damaged("the pack does not end with the checksum in its idx")));
+            return Err(in_file(name, "pack")(Fault::damaged("the pack does not end with the checksum in its idx")));
         }
         let ours = Keep::is_ours(dir, &name)?;
-        let (dir, stats) = (Arc::clone(dir), (idx_stat, pack_stat));
-        Ok(Self { name, ours, idx, dir, stats, stay_open, idx_file: OnceLock::new(), pack_file: OnceLock::new() })
+        Ok(Self {
+            name,
+            ours,
+            idx,
+            dir: Arc::clone(dir),
+            idx_stat,
+            pack_stat,
+            stay_open,
+            idx_file: OnceLock::new(),
+            pack_file: OnceLock::new(),
+        })
     }
 
     /// Whether the files that stand there now are still those that were opened.
     pub(crate) fn is_current(&self) -> bool {
         let stat = |extension| self.dir.stat(&file_name(&self.name, extension)).ok();
-        stat("idx") == Some(self.stats.0) && stat("pack") == Some(self.stats.1)
+        stat("idx") == Some(self.idx_stat) && stat("pack") == Some(self.pack_stat)
     }
 
     /// Size of the pack file.
     pub(crate) fn bytes(&self) -> u64 {
-        self.stats.1.size
+        self.pack_stat.size
     }
 
     /// Where the entries end.
@@ -90,7 +100,7 @@ impl Pack {
 
     pub(crate) fn find(&self, id: &ObjectId) -> Result<Option<Place>> {
         let Some(position) = self.position(id)? else { return Ok(None) };
-        let start = self.idx.offset(&*self.idx_file()?, position).map_err(at(self.name, "idx"))?;
+        let start = self.idx.offset(&*self.idx_file()?, position).map_err(in_file(self.name, "idx"))?;
         let end = self.end();
         if start < HEADER || start >= end {
             return Err(self.damaged(Some(*id), "its offset lies outside the pack"));
@@ -102,7 +112,7 @@ impl Pack {
         if self.idx.bucket(id).is_empty() {
             return Ok(None);
         }
-        self.idx.position(&*self.idx_file()?, id).map_err(at(self.name, "idx"))
+        self.idx.position(&*self.idx_file()?, id).map_err(in_file(self.name, "idx"))
     }
 
     pub(crate) fn idx_file(&self) -> Result<Arc<File>> {
@@ -129,7 +139,7 @@ impl Pack {
     }
 
     /// For `map_err` of whatever went wrong with an entry.
-    pub(crate) fn fault_of(&self, id: ObjectId) -> impl FnOnce(Fault) -> Error {
+    pub(crate) fn in_entry(&self, id: ObjectId) -> impl FnOnce(Fault) -> Error {
         let (pack, name) = (self.name, file_name(&self.name, "pack"));
         move |fault| match fault {
             Fault::Io(source) => Error::io("read", name)(source),
@@ -139,7 +149,7 @@ impl Pack {
 }
 
 /// For `map_err` of whatever went wrong with a file of pack `name` as a whole.
-pub(crate) fn at(name: ObjectId, extension: &'static str) -> impl FnOnce(Fault) -> Error {
+pub(crate) fn in_file(name: ObjectId, extension: &'static str) -> impl FnOnce(Fault) -> Error {
     move |fault| match fault {
         Fault::Io(source) => Error::io("read", file_name(&name, extension))(source),
         Fault::Damaged(reason) => Error::Damaged { pack: name, id: None, reason },

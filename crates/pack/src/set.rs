@@ -6,8 +6,8 @@ use std::sync::{Arc, PoisonError, RwLock};
 use ckpt_fs::Dir;
 
 use crate::error::Fault;
-use crate::keep::names;
-use crate::pack::{Pack, Place, at};
+use crate::keep::{file_name, names};
+use crate::pack::{Pack, Place, in_file};
 use crate::{Error, Kind, ObjectHasher, ObjectId, Result};
 
 /// Packs whose files stay open, once they were opened.
@@ -109,7 +109,7 @@ impl PackSet {
                 Ok(pack) => listing.packs.push(Arc::new(pack)),
                 Err(err) if err.is_vanished() => {
                     // Either removed since the listing, or an idx without its pack.
-                    if self.dir.try_stat(&crate::keep::file_name(&name, "idx")).ok().flatten().is_some() {
+                    if self.dir.try_stat(&file_name(&name, "idx")).ok().flatten().is_some() {
                         listing.damaged.push(PackProblem { name, reason: "the pack is missing".to_owned() });
                     }
                 }
@@ -154,7 +154,7 @@ impl PackSet {
     pub fn header(&self, id: &ObjectId) -> Result<Option<Found<Header>>> {
         self.ask(|pack| {
             let Some(place) = pack.find(id)? else { return Ok(None) };
-            let header = place.entry().header().map_err(pack.fault_of(*id))?;
+            let header = place.entry().header().map_err(pack.in_entry(*id))?;
             Ok(Some(match header.kind {
                 Some(kind) => Found::Whole(Header { kind, size: header.size }),
                 None => Found::Deltified,
@@ -170,7 +170,7 @@ impl PackSet {
     pub fn read(&self, id: &ObjectId) -> Result<Option<Found<Object>>> {
         self.ask(|pack| {
             let Some(place) = pack.find(id)? else { return Ok(None) };
-            let content = place.entry().content().map_err(pack.fault_of(*id))?;
+            let content = place.entry().content().map_err(pack.in_entry(*id))?;
             let Some((kind, content)) = content else { return Ok(Some(Found::Deltified)) };
             let mut hasher = ObjectHasher::new(kind, content.len() as u64);
             hasher.update(&content);
@@ -197,7 +197,7 @@ impl PackSet {
     /// [`Error::UnknownPack`] if it is not listed, [`Error::Io`] or [`Error::Damaged`] when its idx cannot be read.
     pub fn ids(&self, name: &ObjectId) -> Result<impl Iterator<Item = ObjectId> + use<>> {
         let pack = self.pack(name)?;
-        let ids = pack.idx.ids(&*pack.idx_file()?).map_err(at(*name, "idx"))?;
+        let ids = pack.idx.ids(&*pack.idx_file()?).map_err(in_file(*name, "idx"))?;
         Ok(ids.into_iter())
     }
 
@@ -252,7 +252,7 @@ fn stream_entry(pack: &Pack, place: &Place, id: &ObjectId, out: &mut dyn Write) 
         }
     }
 
-    let header = place.entry().header().map_err(pack.fault_of(*id))?;
+    let header = place.entry().header().map_err(pack.in_entry(*id))?;
     let Some(kind) = header.kind else { return Ok(Found::Deltified) };
     let mut hasher = ObjectHasher::new(kind, header.size);
     let streamed = place.entry().stream(&header, &mut |piece| {
@@ -261,7 +261,7 @@ fn stream_entry(pack: &Pack, place: &Place, id: &ObjectId, out: &mut dyn Write) 
     });
     match streamed {
         Ok(()) => {}
-        Err(Stop::Fault(fault)) => return Err(pack.fault_of(*id)(fault)),
+        Err(Stop::Fault(fault)) => return Err(pack.in_entry(*id)(fault)),
         Err(Stop::Sink(err)) => return Err(err),
     }
     verify(pack, id, hasher)?;

@@ -6,6 +6,8 @@
 //! with the right header; a larger one goes to its file as it comes, has its header patched at the end, and is then read
 //! once, in sequence and in small pieces, out of the page cache (about as fast as SHA-1 itself).
 
+use std::io;
+
 use ckpt_fs::{Dir, Durability, NewFile};
 
 use crate::hash::Checksum;
@@ -49,11 +51,12 @@ impl Spool {
         if self.buffer.len() + bytes.len() > limit {
             self.flush()?;
         }
-        if bytes.len() > PIECE && self.file.is_some() {
-            self.write_at(bytes, self.flushed)?;
-            self.flushed += bytes.len() as u64;
-        } else {
-            self.buffer.extend_from_slice(bytes);
+        match &self.file {
+            Some(file) if bytes.len() > PIECE => {
+                file.write_all_at(bytes, self.flushed).map_err(Error::io("write", &self.name))?;
+                self.flushed += bytes.len() as u64;
+            }
+            _ => self.buffer.extend_from_slice(bytes),
         }
         Ok(())
     }
@@ -76,69 +79,58 @@ impl Spool {
     /// Writes what is left, with `count` in the header, and makes the file durable. Returns the checksum of the pack
     /// and its size.
     pub(crate) fn finish(mut self, count: u32, durability: Durability) -> Result<(ObjectId, u64)> {
+        let name = self.name.clone();
         let checksum = if self.file.is_none() {
             self.buffer[8..12].copy_from_slice(&count.to_be_bytes());
             let mut checksum = Checksum::default();
             checksum.update(&self.buffer);
             checksum.finish()
         } else {
-            self.flush()?;
-            self.write_at(&count.to_be_bytes(), 8)?;
-            self.hash_file()?
+            let len = self.len();
+            let file = self.flush()?;
+            file.write_all_at(&count.to_be_bytes(), 8).map_err(Error::io("write", &name))?;
+            hash_file(file, len).map_err(Error::io("read back", &name))?
         };
         self.buffer.extend_from_slice(checksum.as_bytes());
         let len = self.len();
-        self.flush()?;
-        let name = self.name.clone();
-        let file = self.open()?;
+        let file = self.flush()?;
         file.set_len(len).map_err(Error::io("write", &name))?;
         file.sync(durability).map_err(Error::io("sync", &name))?;
         Ok((checksum, len))
     }
 
-    /// Checksum of what the file holds.
-    fn hash_file(&self) -> Result<ObjectId> {
-        let mut checksum = Checksum::default();
-        let mut buffer = vec![0; PIECE];
-        let mut at = 0;
-        while let (Some(file), true) = (&self.file, at < self.flushed) {
-            let want = usize::try_from(self.flushed - at).unwrap_or(PIECE).min(PIECE);
-            let read = match file.read_at(&mut buffer[..want], at) {
-                Ok(0) => Err(std::io::ErrorKind::UnexpectedEof.into()),
-                Err(err) if err.kind() == std::io::ErrorKind::Interrupted => continue,
-                read => read,
-            };
-            let read = read.map_err(Error::io("read back", &self.name))?;
-            checksum.update(&buffer[..read]);
-            at += read as u64;
-        }
-        Ok(checksum.finish())
-    }
-
-    fn flush(&mut self) -> Result<()> {
-        let buffer = std::mem::take(&mut self.buffer);
-        let written = self.open().map(|_| ()).and_then(|()| self.write_at(&buffer, self.flushed));
-        self.buffer = buffer;
-        written?;
+    /// Writes what is in memory to the file, which is created where it is missing.
+    fn flush(&mut self) -> Result<&NewFile> {
+        let file = match self.file {
+            Some(ref file) => file,
+            None => self.file.insert(create(&self.dir, &self.name)?),
+        };
+        file.write_all_at(&self.buffer, self.flushed).map_err(Error::io("write", &self.name))?;
         self.flushed += self.buffer.len() as u64;
         self.buffer.clear();
         self.buffer.shrink_to(PIECE);
-        Ok(())
+        Ok(file)
     }
+}
 
-    fn write_at(&self, bytes: &[u8], offset: u64) -> Result<()> {
-        match &self.file {
-            Some(file) => file.write_all_at(bytes, offset).map_err(Error::io("write", &self.name)),
-            None => Ok(()),
+/// Checksum of the first `len` bytes of a file.
+fn hash_file(file: &NewFile, len: u64) -> io::Result<ObjectId> {
+    let mut checksum = Checksum::default();
+    let mut buffer = vec![0; PIECE];
+    let mut at = 0;
+    while at < len {
+        let want = usize::try_from(len - at).unwrap_or(PIECE).min(PIECE);
+        match file.read_at(&mut buffer[..want], at) {
+            Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
+            Ok(read) => {
+                checksum.update(&buffer[..read]);
+                at += read as u64;
+            }
+            Err(err) if err.kind() == io::ErrorKind::Interrupted => {}
+            Err(err) => return Err(err),
         }
     }
-
-    fn open(&mut self) -> Result<&NewFile> {
-        match self.file {
-            Some(ref file) => Ok(file),
-            None => Ok(self.file.insert(create(&self.dir, &self.name)?)),
-        }
-    }
+    Ok(checksum.finish())
 }
 
 /// Creates a file of ours: mode 0600 exactly.

@@ -315,7 +315,7 @@ impl Sink<'_> {
 fn deflate(source: &mut Source<'_>, first: &[u8], sink: &mut Sink<'_>) -> Result<Option<bool>> {
     let mut zlib = Compress::new(Compression::new(1), true);
     let mut out = Vec::with_capacity(PIECE);
-    run(&mut zlib, first, FlushCompress::None, &mut out, sink)?;
+    feed(&mut zlib, first, FlushCompress::None, &mut out, sink)?;
     if !is_smaller(zlib.total_out(), first.len() as u64) {
         return Ok(None);
     }
@@ -324,14 +324,14 @@ fn deflate(source: &mut Source<'_>, first: &[u8], sink: &mut Sink<'_>) -> Result
         if !source.read_piece(&mut piece)? {
             return Ok(Some(false));
         }
-        run(&mut zlib, &piece, FlushCompress::None, &mut out, sink)?;
+        feed(&mut zlib, &piece, FlushCompress::None, &mut out, sink)?;
     }
-    run(&mut zlib, b"", FlushCompress::Finish, &mut out, sink)?;
+    feed(&mut zlib, b"", FlushCompress::Finish, &mut out, sink)?;
     Ok(Some(true))
 }
 
 /// Feeds `input` to `zlib` and what comes out to `sink`.
-fn run(
+fn feed(
     zlib: &mut Compress,
     mut input: &[u8],
     flush: FlushCompress,

@@ -1,0 +1,140 @@
+//! Merging and removing packs: no object goes, and no pack that is not ours.
+
+use std::collections::BTreeSet;
+use std::io::Write;
+use std::process::Stdio;
+
+use ckpt_fs::Durability;
+use ckpt_pack::{
+    Error, Found, KEEP_TEXT, Kind, ObjectId, PackSet, hash_object, keep_merged, merge, plan_merge, remove_orphans,
+    remove_packs,
+};
+
+use crate::repo::{Repo, all_kinds, git, noise, text};
+
+#[test]
+fn merged_packs_hold_all_objects_and_replace_the_others() {
+    let repo = Repo::new();
+    let mut all = Vec::new();
+    for number in 0..9_u64 {
+        let mut objects = all_kinds(&text(1000 * (number as usize + 1)));
+        objects.push((Kind::Blob, noise(number, 5000)));
+        // One object that is in every pack.
+        objects.push((Kind::Tree, Vec::new()));
+        repo.save(&objects);
+        all.extend(objects);
+    }
+    let set = repo.set();
+    let reader = repo.set();
+    let plan = plan_merge(&set.packs());
+    assert_eq!(plan.len(), 9);
+    let merged = merge(&set, &plan, &repo.tmp_dir(), "m", 0, Durability::Full).unwrap();
+    let merged = merged.publish(&repo.pack_dir(), Durability::Full).unwrap();
+    assert_eq!(merged.objects, 9 * 5 + 1);
+    repo.check();
+    assert_eq!(keep_merged(&repo.pack_dir()).unwrap().len(), 9);
+    assert_eq!(remove_packs(&repo.pack_dir(), &plan, Durability::Full).unwrap(), plan);
+    repo.check();
+    // `reader` knew only the packs that are gone.
+    for (kind, content) in &all {
+        repo.check_object(&reader, hash_object(*kind, content).unwrap(), *kind, content);
+    }
+    assert_eq!(reader.packs().len(), 1);
+    set.refresh().unwrap();
+    // Merging with a further pack keeps the names of all.
+    let more = repo.save(&[(Kind::Blob, b"more".to_vec())]);
+    set.refresh().unwrap();
+    let names = [merged.name, more];
+    let second = merge(&set, &names, &repo.tmp_dir(), "m", 1, Durability::Full).unwrap();
+    let second = second.publish(&repo.pack_dir(), Durability::Full).unwrap();
+    assert_eq!(remove_packs(&repo.pack_dir(), &names, Durability::Full).unwrap(), names);
+    assert_eq!(keep_merged(&repo.pack_dir()).unwrap().len(), 11);
+    set.refresh().unwrap();
+    assert_eq!(set.packs().iter().map(|pack| pack.name).collect::<Vec<_>>(), [second.name]);
+    repo.check();
+}
+
+/// Merging a pack with one whose objects it holds makes a pack of the same content, hence of the same name.
+#[test]
+fn a_merge_that_gives_one_of_its_sources_does_not_remove_it() {
+    let repo = Repo::new();
+    let large = repo.save(&[(Kind::Blob, b"one".to_vec()), (Kind::Blob, b"two".to_vec())]);
+    let small = repo.save(&[(Kind::Blob, b"one".to_vec())]);
+    let set = repo.set();
+    let names = [large, small];
+    let merged = merge(&set, &names, &repo.tmp_dir(), "m", 0, Durability::Full).unwrap();
+    let merged = merged.publish(&repo.pack_dir(), Durability::Full).unwrap();
+    assert_eq!(merged.name, large);
+    assert_eq!(remove_packs(&repo.pack_dir(), &names, Durability::Full).unwrap(), [small]);
+    assert_eq!(repo.set().packs().len(), 1);
+    // Saving the same content once more does not forget what the pack replaced.
+    repo.save(&[(Kind::Blob, b"one".to_vec()), (Kind::Blob, b"two".to_vec())]);
+    assert_eq!(keep_merged(&repo.pack_dir()).unwrap(), [small]);
+    repo.check();
+}
+
+#[test]
+fn packs_of_others_are_read_and_neither_merged_nor_removed() {
+    let repo = Repo::new();
+    // Stock git makes deltas of these.
+    let base = text(20_000);
+    let contents: Vec<Vec<u8>> = (0..4).map(|n| [&base[..], format!("end {n}\n").as_bytes()].concat()).collect();
+    let mut ids = String::new();
+    for content in &contents {
+        let mut child = git(repo.temp.path())
+            .args(["--git-dir=repo", "hash-object", "-w", "--stdin"])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        child.stdin.take().unwrap().write_all(content).unwrap();
+        ids += std::str::from_utf8(&child.wait_with_output().unwrap().stdout).unwrap();
+    }
+    let mut child = git(repo.temp.path())
+        .args(["--git-dir=repo", "pack-objects", "-q", "repo/objects/pack/pack"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    child.stdin.take().unwrap().write_all(ids.as_bytes()).unwrap();
+    let name = String::from_utf8(child.wait_with_output().unwrap().stdout).unwrap();
+    let name: ObjectId = name.trim().parse().unwrap();
+    let set = repo.set();
+    let ids: Vec<ObjectId> = ids.lines().map(|id| id.parse().unwrap()).collect();
+    let answers: Vec<_> = ids.iter().map(|id| set.read(id).unwrap().unwrap()).collect();
+    assert_eq!(answers.iter().filter(|answer| **answer == Found::Deltified).count(), 3);
+    assert!(ids.iter().all(|id| set.contains(id).unwrap()));
+    let merge = |set: &PackSet| merge(set, &[name], &repo.tmp_dir(), "m", 0, Durability::None);
+    assert!(matches!(merge(&set), Err(Error::Unmergeable { .. })));
+    assert!(!set.packs()[0].ours);
+    assert_eq!(remove_packs(&repo.pack_dir(), &[name], Durability::None).unwrap(), []);
+    // Even one that somebody gave our mark cannot be copied entry by entry.
+    std::fs::write(repo.pack_path().join(format!("pack-{name}.keep")), KEEP_TEXT).unwrap();
+    assert!(matches!(merge(&repo.set()), Err(Error::Unmergeable { .. })));
+    assert_eq!(remove_packs(&repo.pack_dir(), &[name], Durability::None).unwrap(), []);
+    assert!(matches!(set.ids(&ObjectId::ZERO).map(|_| ()), Err(Error::UnknownPack { .. })));
+}
+
+#[test]
+fn what_an_interrupted_publish_or_removal_left_is_removed_and_nothing_else() {
+    let repo = Repo::new();
+    let whole = repo.save(&[(Kind::Blob, b"whole".to_vec())]);
+    let orphan = repo.save(&[(Kind::Blob, b"orphan".to_vec())]);
+    let bare_keep = repo.save(&[(Kind::Blob, b"keep".to_vec())]);
+    let file = |name: ObjectId, extension: &str| repo.pack_path().join(format!("pack-{name}.{extension}"));
+    std::fs::remove_file(file(orphan, "idx")).unwrap();
+    std::fs::remove_file(file(bare_keep, "idx")).unwrap();
+    std::fs::remove_file(file(bare_keep, "pack")).unwrap();
+    let strangers = [(ObjectId::ZERO, "pack"), (ObjectId::EMPTY_TREE, "pack"), (ObjectId::EMPTY_TREE, "keep")];
+    for (name, extension) in strangers {
+        std::fs::write(file(name, extension), "receive-pack 7 on host\n").unwrap();
+    }
+    let removed = remove_orphans(&repo.pack_dir(), Durability::Full).unwrap();
+    assert_eq!(BTreeSet::from_iter(removed), BTreeSet::from([orphan, bare_keep]));
+    assert_eq!(remove_orphans(&repo.pack_dir(), Durability::Full).unwrap(), []);
+    for (name, extension) in ["keep", "pack", "idx"].map(|extension| (whole, extension)).into_iter().chain(strangers) {
+        assert!(file(name, extension).exists(), "{name}.{extension}");
+    }
+    assert_eq!(std::fs::read_dir(repo.pack_path()).unwrap().count(), 3 + strangers.len());
+    assert_eq!(repo.set().packs()[0].name, whole);
+}
