@@ -115,7 +115,6 @@ impl Loader {
     /// Every value of every source is checked, also one that another hides.
     ///
     /// # Errors
-    ///
     /// When a file that was found or named cannot be read or parsed, a value is not what its key expects, or a home
     /// directory is needed and not known.
     pub fn load(&self) -> Result<Loaded, Error> {

@@ -30,6 +30,8 @@ pub(crate) fn files(
     files
 }
 
-fn is_same(a: &Path, b: &Path) -> bool {
-    matches!((a.canonicalize(), b.canonicalize()), (Ok(a), Ok(b)) if a == b)
+/// Says whether two paths name one place: by their words, or by the real paths where both exist.
+pub(crate) fn is_same(a: &Path, b: &Path) -> bool {
+    let real = |path: &Path| path.canonicalize().ok();
+    a == b || real(a).is_some_and(|real_a| Some(real_a) == real(b))
 }

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use crate::layer::Layer;
 use crate::loaded::Redirect;
 use crate::origin::Origin;
+use crate::search::is_same;
 use crate::setting::Setting;
 
 /// The border of the worktree, by real paths.
@@ -57,9 +58,4 @@ fn winner(layers: &[Layer]) -> Option<(&Path, &Origin)> {
         Setting::CheckpointDir(dir) => Some((dir, &given.origin)),
         _ => None,
     }
-}
-
-fn is_same(a: &Path, b: &Path) -> bool {
-    let real = |path: &Path| path.canonicalize().ok();
-    a == b || real(a).is_some_and(|real_a| Some(real_a) == real(b))
 }

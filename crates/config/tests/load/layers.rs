@@ -3,8 +3,9 @@
 use std::path::Path;
 use std::time::Duration;
 
-use crate::sandbox::Sandbox;
 use ckpt_config::{Durability, Origin, Setting, keys};
+
+use crate::sandbox::Sandbox;
 
 #[test]
 fn every_source_outranks_the_ones_below() {

@@ -2,8 +2,9 @@
 
 use std::error::Error as _;
 
-use crate::sandbox::Sandbox;
 use ckpt_config::{Error, Loader, Setting};
+
+use crate::sandbox::Sandbox;
 
 /// Writes an error as the command line does: message, causes, hint.
 fn report(sandbox: &Sandbox, err: &Error) -> String {

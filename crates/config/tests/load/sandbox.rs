@@ -5,12 +5,14 @@ use std::path::{Path, PathBuf};
 
 use ckpt_config::{Entry, Loader};
 
+/// The directory, which is removed with it.
 pub(crate) struct Sandbox {
     _dir: tempfile::TempDir,
     root: PathBuf,
 }
 
 impl Sandbox {
+    /// An empty home, an empty configuration directory and an empty project.
     pub(crate) fn new() -> Self {
         let dir = tempfile::tempdir().expect("a temporary directory can be made");
         let root = dir.path().canonicalize().expect("it exists");

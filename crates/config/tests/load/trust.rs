@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
-use crate::sandbox::Sandbox;
 use ckpt_config::{Durability, Loader, Origin, Redirect, Setting};
+
+use crate::sandbox::Sandbox;
 
 /// Loads for the worktree `project`.
 fn loader(sandbox: &Sandbox) -> Loader {
