@@ -13,9 +13,9 @@ use std::path::Path;
 use sha2::{Digest, Sha256};
 
 use crate::failure::Failure;
-use crate::printer;
 use crate::program::Program;
-use crate::workspace::Workspace;
+use crate::workspace::{Workspace, remove_dir};
+use crate::{manifest, printer};
 
 use self::archive::Entry;
 
@@ -88,13 +88,9 @@ fn man_pages(workspace: &Workspace, ckpt: &Path, dir: &Path) -> Result<Vec<(Stri
     Ok(pages)
 }
 
-/// The version that all crates share.
 fn version(workspace: &Workspace) -> Result<String, Failure> {
-    let manifest = workspace.read("Cargo.toml")?;
-    let table: toml::Table =
-        manifest.parse().map_err(|err| Failure::at("parse", &workspace.path("Cargo.toml"), err))?;
-    let version = table.get("workspace").and_then(|value| value.get("package")?.get("version")?.as_str());
-    version.map(str::to_owned).ok_or_else(|| Failure::new("Cargo.toml has no workspace.package.version"))
+    let root = manifest::parse("Cargo.toml", &workspace.read("Cargo.toml")?)?;
+    manifest::shared_version(&root).map(str::to_owned)
 }
 
 /// The triple that rustc builds for here.
@@ -127,11 +123,4 @@ fn read(path: &Path) -> Result<Vec<u8>, Failure> {
 
 fn write(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
     fs::write(path, bytes).map_err(|err| Failure::at("write", path, err))
-}
-
-fn remove_dir(dir: &Path) -> Result<(), Failure> {
-    match fs::remove_dir_all(dir) {
-        Err(err) if err.kind() != std::io::ErrorKind::NotFound => Err(Failure::at("remove", dir, err)),
-        _ => Ok(()),
-    }
 }

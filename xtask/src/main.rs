@@ -7,6 +7,7 @@ mod ci;
 mod dist;
 mod docs;
 mod failure;
+mod manifest;
 mod printer;
 mod program;
 mod release;

@@ -7,14 +7,12 @@
 mod edit;
 mod version;
 
-use std::fs;
-
 use time::OffsetDateTime;
 
 use crate::failure::Failure;
 use crate::printer;
 use crate::program::Program;
-use crate::workspace::Workspace;
+use crate::workspace::{Workspace, remove_dir};
 
 use self::version::Version;
 
@@ -43,7 +41,7 @@ pub(crate) fn run(workspace: &Workspace, args: &Args) -> Result<(), Failure> {
     let clone = clone(workspace)?;
     let checked = prepare(&clone, &args.version).and_then(|()| package(&clone, workspace));
     let edits = checked.and_then(|()| read_edits(&clone));
-    fs::remove_dir_all(clone.root()).map_err(|err| Failure::at("remove", clone.root(), err))?;
+    remove_dir(clone.root())?;
     let edits = edits?;
     if args.dry_run {
         printer::say(&format!("\nrelease: {tag} would be good; the checkout is as it was"));
@@ -75,9 +73,7 @@ fn expect_no_tag(workspace: &Workspace, tag: &str) -> Result<(), Failure> {
 
 fn clone(workspace: &Workspace) -> Result<Workspace, Failure> {
     let dir = workspace.target_dir().join("release-check");
-    if dir.exists() {
-        fs::remove_dir_all(&dir).map_err(|err| Failure::at("remove", &dir, err))?;
-    }
+    remove_dir(&dir)?;
     Program::new("git", workspace.root()).args(["clone", "--quiet", "."]).args([&dir]).run()?;
     Ok(Workspace::at(dir))
 }

@@ -26,10 +26,6 @@ use crate::workspace::Workspace;
 
 use self::tree::Tree;
 
-/// Whether a document that is still to be written, or a case that is still planned, fails the run. Until then it is a
-/// note.
-pub(crate) const STRICT: bool = true;
-
 /// One invariant.
 struct Rule {
     /// A stable word, to talk about it.
@@ -57,15 +53,6 @@ impl Found {
     /// Records a note.
     fn note(&mut self, place: &str, fact: &str) {
         self.notes.push(format!("{place}: {fact}"));
-    }
-
-    /// Records what fails the run once [`STRICT`] is on, and is a note until then.
-    fn later(&mut self, place: &str, fact: &str) {
-        if STRICT {
-            self.broken(place, fact);
-        } else {
-            self.note(place, fact);
-        }
     }
 }
 

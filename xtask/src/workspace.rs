@@ -61,3 +61,11 @@ impl Workspace {
         fs::write(&path, text).map_err(|err| Failure::at("write", &path, err))
     }
 }
+
+/// Removes a directory with all that is in it; a missing one is no failure.
+pub(crate) fn remove_dir(dir: &Path) -> Result<(), Failure> {
+    match fs::remove_dir_all(dir) {
+        Err(err) if err.kind() != std::io::ErrorKind::NotFound => Err(Failure::at("remove", dir, err)),
+        _ => Ok(()),
+    }
+}

@@ -6,12 +6,16 @@
 use toml::{Table, Value};
 
 use crate::failure::Failure;
+use crate::manifest::{parse, shared_version};
 
 use super::version::Version;
 
+/// The manifest that carries the version.
+const ROOT: &str = "Cargo.toml";
+
 /// Sets the version of the workspace and of its crates in `[workspace.dependencies]`.
 pub(super) fn set_version(manifest: &str, version: &Version) -> Result<String, Failure> {
-    let present = shared_version(&parse(manifest)?)?;
+    let present = present_version(&parse(ROOT, manifest)?)?;
     if version.is_before(&present) {
         return Err(Failure::new(format!("{version} is lower than the present version, {present}")));
     }
@@ -32,13 +36,13 @@ pub(super) fn set_version(manifest: &str, version: &Version) -> Result<String, F
             edited.push_str(line);
         }
     }
-    expect_everywhere(&parse(&edited)?, version)?;
+    expect_everywhere(&parse(ROOT, &edited)?, version)?;
     Ok(edited)
 }
 
 /// Fails unless a crate takes its version and its sisters from the workspace.
 pub(super) fn expect_inherited(path: &str, manifest: &str) -> Result<(), Failure> {
-    let table = parse(manifest)?;
+    let table = parse(path, manifest)?;
     let inherits = |value: Option<&Value>| value.and_then(|value| value.get("workspace")?.as_bool()) == Some(true);
     if !inherits(table.get("package").and_then(|package| package.get("version"))) {
         return Err(Failure::new(format!("{path} has a version of its own")).hint("write `version.workspace = true`"));
@@ -69,18 +73,13 @@ pub(super) fn date_changelog(changelog: &str, version: &Version, date: &str) -> 
     Ok(dated.collect::<Vec<_>>().join("\n") + "\n")
 }
 
-fn parse(manifest: &str) -> Result<Table, Failure> {
-    manifest.parse().map_err(|err| Failure::new("a manifest is not TOML").because(err))
-}
-
-fn shared_version(root: &Table) -> Result<Version, Failure> {
-    let text = root.get("workspace").and_then(|value| value.get("package")?.get("version")?.as_str());
-    let text = text.ok_or_else(|| Failure::new("Cargo.toml has no workspace.package.version"))?;
+fn present_version(root: &Table) -> Result<Version, Failure> {
+    let text = shared_version(root)?;
     text.parse().map_err(|err: String| Failure::new(format!("`{text}` is no version")).because(err))
 }
 
 fn expect_everywhere(root: &Table, version: &Version) -> Result<(), Failure> {
-    if shared_version(root)? != *version {
+    if present_version(root)? != *version {
         return Err(Failure::new("the version of [workspace.package] could not be set"));
     }
     let dependencies = root.get("workspace").and_then(|value| value.get("dependencies")?.as_table());

@@ -31,7 +31,7 @@ pub(super) fn check(tree: &Tree) -> Found {
         check_head(&mut found, &table);
         for (line, cells) in &table.rows {
             let place = format!("{BOOK}:{line}");
-            let Ok(case) = Case::parse(cells) else {
+            let Some(case) = Case::parse(cells) else {
                 found.broken(&place, &format!("a row needs {} cells", HEAD.len()));
                 continue;
             };
@@ -52,7 +52,7 @@ pub(super) fn check(tree: &Tree) -> Found {
         found.broken(BOOK, &format!("{id} has no row"));
     }
     if !planned.is_empty() {
-        found.later(BOOK, &format!("{} cases are only planned: {}", planned.len(), planned.join(" ")));
+        found.broken(BOOK, &format!("{} cases are only planned: {}", planned.len(), planned.join(" ")));
     }
     found
 }
@@ -80,6 +80,7 @@ pub(super) fn filled(text: &str, tests: &[Test]) -> String {
     lines.join("\n") + "\n"
 }
 
+/// One row of the book.
 struct Case<'a> {
     id: &'a str,
     tests: Vec<&'a str>,
@@ -90,12 +91,12 @@ struct Case<'a> {
 }
 
 impl<'a> Case<'a> {
-    fn parse(cells: &'a [String]) -> Result<Self, ()> {
+    fn parse(cells: &'a [String]) -> Option<Self> {
         let [id, _, _, test, state] = cells else {
-            return Err(());
+            return None;
         };
         let (word, remark) = state.split_once([':', ';']).unwrap_or((state, ""));
-        Ok(Self { id, tests: code_words(test).collect(), state: word.trim(), remark: remark.trim() })
+        Some(Self { id, tests: code_words(test).collect(), state: word.trim(), remark: remark.trim() })
     }
 }
 

@@ -14,7 +14,7 @@ const PAGE: &str = "docs/guarantees.md";
 pub(super) fn check(tree: &Tree) -> Found {
     let mut found = Found::default();
     let Some(text) = tree.text(PAGE) else {
-        found.later(PAGE, "is not written yet");
+        found.broken(PAGE, "is missing");
         return found;
     };
     let tests = tree.tests();
