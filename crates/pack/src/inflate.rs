@@ -79,10 +79,20 @@ impl EntryAt<'_> {
         header: &EntryHeader,
         sink: &mut dyn FnMut(&[u8]) -> Result<(), E>,
     ) -> Result<(), E> {
+        self.inflate(header.len as u64, header.size, sink).map(drop)
+    }
+
+    /// Inflates the `size` bytes whose packed form begins `skip` bytes into the entry. How many packed bytes there were.
+    pub(crate) fn inflate<E: From<Fault>>(
+        &self,
+        skip: u64,
+        size: u64,
+        sink: &mut dyn FnMut(&[u8]) -> Result<(), E>,
+    ) -> Result<u64, E> {
         let mut zlib = Decompress::new(true);
         let mut packed = vec![0; PIECE];
         let mut content = vec![0; PIECE];
-        let (mut at, mut input) = (self.start + header.len as u64, 0..0);
+        let (mut at, mut input) = (self.start + skip, 0..0);
         loop {
             if input.is_empty() && at < self.end {
                 let len = usize::try_from(self.end - at).unwrap_or(PIECE).min(PIECE);
@@ -96,7 +106,7 @@ impl EntryAt<'_> {
                 .map_err(|err| Fault::damaged(format!("the entry cannot be inflated ({err})")))?;
             input.start += usize::try_from(zlib.total_in() - before_in).unwrap_or(PIECE);
             let made = usize::try_from(zlib.total_out() - before_out).unwrap_or(PIECE);
-            if zlib.total_out() > header.size {
+            if zlib.total_out() > size {
                 return Err(Fault::damaged("the content is longer than its header says").into());
             }
             sink(&content[..made])?;
@@ -107,9 +117,9 @@ impl EntryAt<'_> {
                 return Err(Fault::damaged("the pack ends within the entry").into());
             }
         }
-        if zlib.total_out() < header.size {
+        if zlib.total_out() < size {
             return Err(Fault::damaged("the content is shorter than its header says").into());
         }
-        Ok(())
+        Ok(zlib.total_in())
     }
 }

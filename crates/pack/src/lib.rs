@@ -32,6 +32,7 @@
 //! # }
 //! ```
 
+mod delta;
 mod encode;
 mod entry;
 mod error;
@@ -46,6 +47,7 @@ mod pack;
 mod plan;
 mod publish;
 mod remove;
+mod scan;
 mod set;
 mod spool;
 mod writer;
@@ -60,5 +62,6 @@ pub use merge::merge;
 pub use plan::plan_merge;
 pub use publish::{FinishedPack, PublishedPack, publish_all};
 pub use remove::{remove_orphans, remove_packs};
+pub use scan::{Damage, Lookup, Scan, pack_names};
 pub use set::{Found, Header, Object, PackInfo, PackProblem, PackSet};
 pub use writer::{PackWriter, Streamed};

@@ -16,7 +16,7 @@ use crate::{Error, ObjectId, Result};
 pub(crate) const HEADER: u64 = 12;
 
 /// Bytes after the last entry: the checksum.
-const TRAILER: u64 = 20;
+pub(crate) const TRAILER: u64 = 20;
 
 /// A pack that was whole when it was listed. Its files are opened when first needed.
 #[derive(Debug)]
@@ -156,7 +156,7 @@ pub(crate) fn in_file(name: ObjectId, extension: &'static str) -> impl FnOnce(Fa
     }
 }
 
-fn open_regular(dir: &Dir, name: &ObjectId, extension: &str) -> Result<(File, Stat)> {
+pub(crate) fn open_regular(dir: &Dir, name: &ObjectId, extension: &str) -> Result<(File, Stat)> {
     let file_name = file_name(name, extension);
     let file = dir.open_file(&file_name).map_err(Error::io("open", &file_name))?;
     let stat = Dir::stat_file(&file).map_err(Error::io("open", &file_name))?;

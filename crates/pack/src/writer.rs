@@ -248,7 +248,7 @@ impl PackWriter {
 }
 
 /// Writes a whole file of ours in `dir`.
-fn write_file(
+pub(crate) fn write_file(
     dir: &Dir,
     name: &[u8],
     durability: Durability,
