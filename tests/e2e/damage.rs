@@ -272,3 +272,22 @@ fn three_workspaces_one_broken_c24() {
     let output = sandbox.call(["-w", ".", "save"]).dir(sandbox.root().join("two")).run().exits(1);
     assert!(output.err().contains("two"), "{output}");
 }
+
+#[test]
+fn a_pack_that_lost_its_idx_is_never_removed_x4() {
+    let sandbox = Sandbox::new();
+    sandbox.expect_damage();
+    sandbox.write("a", "the only copy");
+    let first = sandbox.save("first");
+    let idx = idx_with(&sandbox.store(), &first);
+    let bytes = fs::read(idx.with_extension("pack")).unwrap();
+    lose(&idx);
+    // Merges, and the sweep after a crash, remove what has no idx for a reason.
+    for number in 0..40 {
+        sandbox.write("b", number.to_string());
+        let _ = sandbox.call(["save"]).run();
+    }
+    let _ = sandbox.call(["save"]).fault(2, "kill").run();
+    let _ = sandbox.call(["save", "--always"]).run();
+    assert_eq!(fs::read(idx.with_extension("pack")).unwrap(), bytes);
+}

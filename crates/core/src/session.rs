@@ -141,18 +141,17 @@ fn check_identity(store: &Inner) -> Result<Option<WorktreeRecord>> {
 fn sweep(store: &Inner) -> std::io::Result<()> {
     let mut entries = Entries::default();
     store.own.read_entries(&mut entries)?;
-    let mut found = false;
-    for entry in entries.iter().filter(|entry| entry.name.starts_with(TMP.as_bytes())) {
-        found = true;
+    let is_tmp = |entry: &ckpt_fs::Entry<'_>| entry.name.starts_with(TMP.as_bytes());
+    // A crash while a pack was published leaves its idx here, and beside other packs what has no idx.
+    if entries.iter().any(|entry| is_tmp(&entry)) {
+        let packs = store.dir.open_beneath(b"objects/pack")?;
+        ckpt_pack::remove_orphans(&packs, &store.own, store.options.durability).map_err(std::io::Error::other)?;
+    }
+    for entry in entries.iter().filter(is_tmp) {
         if entry.name.ends_with(b"-ref") {
             refs::sweep_lock(&store.dir, &store.own, entry.name)?;
         }
         store.own.remove_tree(entry.name)?;
-    }
-    // A crash while a pack was published leaves its idx here, and beside other packs what has no idx.
-    if found {
-        let packs = store.dir.open_beneath(b"objects/pack")?;
-        ckpt_pack::remove_orphans(&packs, store.options.durability).map_err(std::io::Error::other)?;
     }
     crate::registry::sweep(&store.dir, TMP.as_bytes())
 }

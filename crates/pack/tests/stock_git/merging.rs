@@ -122,19 +122,23 @@ fn what_an_interrupted_publish_or_removal_left_is_removed_and_nothing_else() {
     let orphan = repo.save(&[(Kind::Blob, b"orphan".to_vec())]);
     let bare_keep = repo.save(&[(Kind::Blob, b"keep".to_vec())]);
     let file = |name: ObjectId, extension: &str| repo.pack_path().join(format!("pack-{name}.{extension}"));
-    std::fs::remove_file(file(orphan, "idx")).unwrap();
+    std::fs::rename(file(orphan, "idx"), repo.path("tmp/tmp-token-9.idx")).unwrap();
+    let lost_its_idx = repo.save(&[(Kind::Blob, b"the only copy".to_vec())]);
+    std::fs::remove_file(file(lost_its_idx, "idx")).unwrap();
     std::fs::remove_file(file(bare_keep, "idx")).unwrap();
     std::fs::remove_file(file(bare_keep, "pack")).unwrap();
     let strangers = [(ObjectId::ZERO, "pack"), (ObjectId::EMPTY_TREE, "pack"), (ObjectId::EMPTY_TREE, "keep")];
     for (name, extension) in strangers {
         std::fs::write(file(name, extension), "receive-pack 7 on host\n").unwrap();
     }
-    let removed = remove_orphans(&repo.pack_dir(), Durability::Full).unwrap();
+    let removed = remove_orphans(&repo.pack_dir(), &repo.tmp_dir(), Durability::Full).unwrap();
     assert_eq!(BTreeSet::from_iter(removed), BTreeSet::from([orphan, bare_keep]));
-    assert_eq!(remove_orphans(&repo.pack_dir(), Durability::Full).unwrap(), []);
-    for (name, extension) in ["keep", "pack", "idx"].map(|extension| (whole, extension)).into_iter().chain(strangers) {
+    assert_eq!(remove_orphans(&repo.pack_dir(), &repo.tmp_dir(), Durability::Full).unwrap(), []);
+    let wholes = ["keep", "pack", "idx"].map(|extension| (whole, extension));
+    let lost = ["keep", "pack"].map(|extension| (lost_its_idx, extension));
+    for (name, extension) in wholes.into_iter().chain(lost).chain(strangers) {
         assert!(file(name, extension).exists(), "{name}.{extension}");
     }
-    assert_eq!(std::fs::read_dir(repo.pack_path()).unwrap().count(), 3 + strangers.len());
+    assert_eq!(std::fs::read_dir(repo.pack_path()).unwrap().count(), 5 + strangers.len());
     assert_eq!(repo.set().packs()[0].name, whole);
 }
