@@ -1,27 +1,10 @@
 //! Restores in situations that the model test found: each is the smallest input that showed a fault.
 
-#![expect(clippy::unwrap_used, reason = "a test says what failed by where it panics")]
-
 use std::fs;
-use std::path::PathBuf;
 
-use ckpt_core::{CheckpointStore, Durability, StoreOptions};
+use ckpt_core::CheckpointStore;
 
-struct Place {
-    _temp: tempfile::TempDir,
-    worktree: PathBuf,
-    store: CheckpointStore,
-}
-
-fn place() -> Place {
-    let temp = tempfile::tempdir().unwrap();
-    let worktree = temp.path().join("w");
-    fs::create_dir(&worktree).unwrap();
-    let mut options = StoreOptions::default();
-    options.durability = Durability::None;
-    let store = CheckpointStore::open_or_create(&temp.path().join("c"), &worktree, options).unwrap();
-    Place { _temp: temp, worktree, store }
-}
+use super::place::{Place, place};
 
 #[test]
 fn packs_that_are_merged_stay() {
@@ -105,7 +88,7 @@ impl ckpt_core::Observer for Dies {
 
 #[test]
 fn a_directory_that_was_just_made_is_finished_after_a_crash() {
-    let Place { _temp, worktree, store } = &place();
+    let Place { temp, worktree, store } = &place();
     fs::create_dir(worktree.join("d")).unwrap();
     fs::write(worktree.join("d/f"), "f").unwrap();
     let first = store.save("1").unwrap().id;
@@ -113,7 +96,7 @@ fn a_directory_that_was_just_made_is_finished_after_a_crash() {
     fs::write(worktree.join("d"), "a file by now").unwrap();
     let mut options = store.options().clone();
     options.observer = std::sync::Arc::new(Dies);
-    let dying = CheckpointStore::open_or_create(&_temp.path().join("c"), worktree, options).unwrap();
+    let dying = CheckpointStore::open_or_create(&temp.path().join("c"), worktree, options).unwrap();
     assert!(std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| dying.reset(first))).is_err());
     drop(dying);
     let status = store.status().unwrap();

@@ -1,29 +1,11 @@
-//! `reset`, `rollback`, `undo`, `redo` through the library: what is on disk afterwards.
-
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+//! What every restore does: all kinds of entries, there and back.
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use ckpt_core::{CheckpointStore, Durability, StoreOptions};
-
-struct Place {
-    _temp: tempfile::TempDir,
-    worktree: PathBuf,
-    store: CheckpointStore,
-}
-
-fn place() -> Place {
-    let temp = tempfile::tempdir().unwrap();
-    let worktree = temp.path().join("w");
-    fs::create_dir(&worktree).unwrap();
-    let mut options = StoreOptions::default();
-    options.durability = Durability::None;
-    let store = CheckpointStore::open_or_create(&temp.path().join("ckpt"), &worktree, options).unwrap();
-    Place { _temp: temp, worktree, store }
-}
+use super::place::{Place, place};
 
 /// Path to kind, mode and content.
 fn disk(root: &Path) -> BTreeMap<String, String> {
