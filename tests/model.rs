@@ -9,7 +9,7 @@
 //! `CKPT_MODEL_SEQUENCES=20000` makes it look longer. A sequence that fails is made small, printed with its seed, and
 //! kept in `model.proptest-regressions`, which is run first.
 
-#![expect(clippy::unwrap_used, reason = "a test says what failed by where it panics")]
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 #[path = "model/case.rs"]
 mod case;

@@ -3,7 +3,7 @@
 //! A file a subcommand and a concern. A test that stands for a case of docs/cases.md ends in its id. Rules and parsing
 //! are tested where they are written; here is only what a person or an agent could see.
 
-#![expect(clippy::unwrap_used, reason = "clippy takes what stands beside a test for a program")]
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod sandbox;
 

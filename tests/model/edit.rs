@@ -2,8 +2,7 @@
 
 use std::ffi::OsStr;
 use std::fs::{self, FileTimes, OpenOptions, Permissions};
-use std::io;
-use std::io::Write;
+use std::io::{self, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::os::unix::net::UnixListener;

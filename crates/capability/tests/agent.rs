@@ -1,5 +1,5 @@
 //! The example agent, from its task to the tree that it leaves.
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on panics")]
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 use std::path::Path;
 

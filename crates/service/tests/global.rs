@@ -1,5 +1,5 @@
 //! The service of the process, in a process of its own, since its home and working directory decide.
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on panics")]
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 use std::path::Path;
 use std::process::Command;

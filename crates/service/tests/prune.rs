@@ -1,5 +1,5 @@
 //! Workspaces and prune: what is tracked, what is gone, and that nothing else is ever removed.
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on panics")]
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 use std::path::{Path, PathBuf};
 

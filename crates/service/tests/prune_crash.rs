@@ -1,5 +1,5 @@
 //! Prune, killed before each of its steps: a store is whole or out of sight, and the next prune ends the work.
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on panics")]
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 use std::path::Path;
 use std::process::Command;

@@ -1,5 +1,5 @@
 //! Stores of a service: one for each directory however it is spelled, opened once, outliving eviction and removal.
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on panics")]
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 use std::num::NonZeroUsize;
 use std::path::PathBuf;

@@ -88,8 +88,7 @@ fn a_cancelled_future_restores() {
             std::future::pending::<()>().await;
             guard.keep();
         };
-        let work: std::pin::Pin<&mut (dyn Future<Output = ()> + Send)> = pin!(work);
-        let mut work = work;
+        let mut work: std::pin::Pin<&mut (dyn Future<Output = ()> + Send)> = pin!(work);
         let polled = work.as_mut().poll(&mut Context::from_waker(Waker::noop()));
         assert_eq!(polled, Poll::Pending);
         assert_eq!(agent.read(), "2");

@@ -119,7 +119,7 @@ fn without_a_store_of_its_own_an_agent_uses_the_global_service() {
     assert_eq!(seen(&agent), by_default);
 }
 
-/// Names the method that was called, by the error that it gives.
+/// Notes which methods were called, in order; each fails.
 struct Named(RefCell<Vec<&'static str>>);
 
 impl Named {
