@@ -87,6 +87,15 @@ pub(crate) fn assert_nothing_lost(before: &Tree, sandbox: &Sandbox, what: &str) 
     }
 }
 
+/// After a [`second_save`] that ended at step `number`: another save holds what is there, and both states come back.
+pub(crate) fn assert_both_come_back(old: &Tree, new: &Tree, sandbox: &Sandbox, number: u64) {
+    let second = sandbox.save("again");
+    let _ = sandbox.ckpt("reset HEAD~1").ok();
+    assert_eq!(old.differences(&sandbox.tree()), "", "step {number}");
+    let _ = sandbox.ckpt(&format!("reset {second}")).ok();
+    assert_eq!(new.differences(&sandbox.tree()), "", "step {number}");
+}
+
 /// Whether a reset began to change files, and did not come to its end: the move of the timeline.
 fn is_interrupted(sandbox: &Sandbox) -> bool {
     let newest = sandbox.git_in_store(&["log", "-1", "--format=%s", "timeline"]);
@@ -115,30 +124,27 @@ fn a_killed_save_leaves_no_trace_d1_l30() {
         let _ = output.killed();
         let listed = sandbox.ckpt("ls").ok();
         assert!(listed.out().contains("first"), "step {number}: {listed}");
-        let second = sandbox.save("again");
-        let _ = sandbox.ckpt("reset HEAD~1").ok();
-        assert_eq!(old.differences(&sandbox.tree()), "", "step {number}");
-        let _ = sandbox.ckpt(&format!("reset {second}")).ok();
-        assert_eq!(new.differences(&sandbox.tree()), "", "step {number}");
+        assert_both_come_back(&old, &new, sandbox, number);
     });
 }
 
 #[test]
 fn a_save_that_was_killed_costs_no_more_p11() {
-    let sandbox = Sandbox::new();
-    for number in 0..300 {
-        sandbox.write(format!("d{}/f{number}", number % 9), format!("content {number} ").repeat(100));
-    }
+    let filled = || {
+        let sandbox = Sandbox::new();
+        for number in 0..300 {
+            sandbox.write(format!("d{}/f{number}", number % 9), format!("content {number} ").repeat(100));
+        }
+        sandbox
+    };
+    let sandbox = filled();
     let bytes =
         |sandbox: &Sandbox| -> usize { Tree::of(&sandbox.store()).contents().map(|(_, bytes)| bytes.len()).sum() };
     let (output, steps) = steps_of(sandbox.call(["save"]));
     let _ = output.ok();
     let whole = bytes(&sandbox);
     for number in [steps / 3, steps / 2, steps - 2] {
-        let other = Sandbox::new();
-        for file in 0..300 {
-            other.write(format!("d{}/f{file}", file % 9), format!("content {file} ").repeat(100));
-        }
+        let other = filled();
         let _ = other.call(["save"]).fault(number, "kill").run().killed();
         other.save("again");
         assert!(bytes(&other) < whole + whole / 10 + 5_000, "{} and {whole} bytes", bytes(&other));

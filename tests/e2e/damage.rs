@@ -45,17 +45,20 @@ fn idx_with(store: &Path, id: &str) -> PathBuf {
     packs.into_iter().find(holds).unwrap()
 }
 
+/// Damages a file as a power cut does: its length is there, and its bytes are not.
 fn nul(path: &Path) {
     let len = fs::metadata(path).unwrap().len();
     let _ = fs::remove_file(path);
     fs::write(path, vec![0; usize::try_from(len).unwrap()]).unwrap();
 }
 
+/// Damages a file as a power cut does: its name is there, and nothing in it.
 fn cut(path: &Path) {
     let _ = fs::remove_file(path);
     fs::write(path, "").unwrap();
 }
 
+/// Damages a file by its loss.
 fn lose(path: &Path) {
     fs::remove_file(path).unwrap();
 }
@@ -119,10 +122,7 @@ fn a_damaged_timeline_is_named_and_others_go_on_x4() {
         sandbox.write("a", "one");
         sandbox.save("first");
         let store = sandbox.store();
-        let other = sandbox.root().join("other");
-        fs::create_dir(&other).unwrap();
-        fs::write(other.join("b"), "two").unwrap();
-        let _ = sandbox.call(["-w", ".", "save"]).dir(&other).run().ok();
+        let other = sandbox.saved_workspace("other");
         damage(&store.join("refs/heads/timeline"));
         sandbox.write("a", "two");
         for words in ["save --json", "ls --json", "status --json", "reset --json"] {
@@ -250,12 +250,9 @@ fn three_workspaces_one_broken_c24() {
     let sandbox = Sandbox::new();
     sandbox.expect_damage();
     for name in ["one", "two", "three"] {
-        let dir = sandbox.root().join(name);
-        fs::create_dir(&dir).unwrap();
-        fs::write(dir.join("f"), name).unwrap();
-        let _ = sandbox.call(["-w", ".", "save"]).dir(&dir).run().ok();
+        sandbox.saved_workspace(name);
     }
-    let store = sandbox.stores().into_iter().find(|store| store.to_string_lossy().contains("/two_")).unwrap();
+    let store = sandbox.store_of("two").unwrap();
     for entry in fs::read_dir(&store).unwrap() {
         let path = entry.unwrap().path();
         if path.is_dir() { fs::remove_dir_all(path).unwrap() } else { nul(&path) }

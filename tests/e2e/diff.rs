@@ -2,9 +2,9 @@
 
 use std::fs;
 use std::io::Write;
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 
-use crate::sandbox::{Sandbox, assert_same, git_command};
+use crate::sandbox::{Sandbox, Tree, assert_same, git_command};
 
 #[test]
 fn status_names_each_kind_of_change() {
@@ -45,10 +45,10 @@ fn status_writes_nothing() {
     sandbox.write("a", "1");
     sandbox.save("first");
     sandbox.write("a", "2");
-    let before = crate::sandbox::Tree::with_identity(&sandbox.store());
+    let before = Tree::with_identity(&sandbox.store());
     let _ = sandbox.ckpt("status").ok();
     let _ = sandbox.ckpt("diff").ok();
-    assert_same(&before, &crate::sandbox::Tree::with_identity(&sandbox.store()));
+    assert_same(&before, &Tree::with_identity(&sandbox.store()));
 }
 
 #[test]
@@ -70,7 +70,7 @@ fn stock_git_applies_the_patch() {
     sandbox.write("script", "#!/bin/sh\n");
     let first = sandbox.save("first");
     let old = sandbox.root().join("old");
-    let status = std::process::Command::new("cp").arg("-a").arg(sandbox.w()).arg(&old).status();
+    let status = Command::new("cp").arg("-a").arg(sandbox.w()).arg(&old).status();
     assert!(status.unwrap().success());
     files(2);
     sandbox.remove("deleted");
@@ -84,11 +84,11 @@ fn stock_git_applies_the_patch() {
     for words in [format!("diff {first}"), format!("diff {first} {second}")] {
         let patch = sandbox.ckpt(&words).ok().stdout;
         let target = sandbox.root().join(format!("applied-{}", words.len()));
-        assert!(std::process::Command::new("cp").arg("-a").arg(&old).arg(&target).status().unwrap().success());
+        assert!(Command::new("cp").arg("-a").arg(&old).arg(&target).status().unwrap().success());
         let mut git = git_command().args(["apply", "-"]).current_dir(&target).stdin(Stdio::piped()).spawn().unwrap();
         git.stdin.take().unwrap().write_all(&patch).unwrap();
         assert!(git.wait().unwrap().success(), "{}", String::from_utf8_lossy(&patch));
-        assert_same(&sandbox.tree(), &crate::sandbox::Tree::of(&target));
+        assert_same(&sandbox.tree(), &Tree::of(&target));
     }
 }
 
@@ -153,7 +153,7 @@ fn ambiguous_prefixes_list_candidates() {
     let sandbox = Sandbox::new();
     // 4 digits: among some hundred checkpoints two begin alike.
     let mut ids: Vec<String> = Vec::new();
-    for number in 0..600 {
+    for number in 0..3000 {
         sandbox.write("a", number.to_string());
         let id = sandbox.call(["save", "-q"]).run().ok().id();
         let twin = ids.iter().find(|known| known[..4] == id[..4]);
@@ -164,6 +164,7 @@ fn ambiguous_prefixes_list_candidates() {
         }
         ids.push(id);
     }
+    panic!("no two of {} ids begin alike", ids.len());
 }
 
 #[test]

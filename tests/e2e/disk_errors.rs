@@ -1,6 +1,6 @@
 //! Errors of the disk at any step: nothing half-made is recorded, nothing is lost, and the next try works.
 
-use crate::crash::{assert_nothing_lost, at_each_step, both, first_save, reset, second_save};
+use crate::crash::{assert_both_come_back, assert_nothing_lost, at_each_step, both, first_save, reset, second_save};
 use crate::sandbox::{Sandbox, Tree, assert_same};
 
 #[test]
@@ -32,11 +32,7 @@ fn an_error_at_any_step_of_a_later_save_keeps_the_first_l11_l30() {
         assert_same(&new, &sandbox.tree());
         let count = sandbox.git_in_store(&["rev-list", "--count", "--first-parent", "timeline"]);
         assert_eq!(count.trim(), if output.code == Some(0) { "3" } else { "2" }, "step {number}: {output}");
-        let second = sandbox.save("again");
-        let _ = sandbox.ckpt("reset HEAD~1").ok();
-        assert_eq!(old.differences(&sandbox.tree()), "", "step {number}");
-        let _ = sandbox.ckpt(&format!("reset {second}")).ok();
-        assert_eq!(new.differences(&sandbox.tree()), "", "step {number}");
+        assert_both_come_back(&old, &new, sandbox, number);
     });
 }
 

@@ -17,11 +17,9 @@ fn a_prepared_store_runs_nothing_and_reads_nothing_outside_s4() {
     let store = sandbox.store();
     let mark = sandbox.root().join("it-ran");
     let script = sandbox.root().join("trap");
-    fs::write(&script, format!("#!/bin/sh\ntouch '{}'\n", mark.display())).unwrap();
-    fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).unwrap();
-    fs::create_dir_all(store.join("hooks")).unwrap();
+    sandbox.trap(&script, &mark);
     for hook in ["reference-transaction", "post-commit", "post-update", "pre-auto-gc", "update"] {
-        fs::copy(&script, store.join("hooks").join(hook)).unwrap();
+        sandbox.trap(store.join("hooks").join(hook), &mark);
     }
     let victim = sandbox.root().join("victim");
     fs::create_dir(&victim).unwrap();
@@ -58,8 +56,8 @@ fn a_prepared_store_runs_nothing_and_reads_nothing_outside_s4() {
     let forge = Forge::in_store(&store);
     let tree = forge.tree(&[("100644", b"stolen", &secret)]);
     let forged = forge.replace_newest(&tree);
-    let output = sandbox.ckpt(&format!("reset {forged} --json"));
-    assert!(!sandbox.has("stolen"), "{output}");
+    let _ = sandbox.ckpt(&format!("reset {forged} --json")).fails_with("missing-object");
+    assert!(!sandbox.has("stolen"));
 }
 
 #[test]
@@ -219,7 +217,8 @@ fn what_is_too_deep_to_restore_is_not_saved_s6() {
     let status = Command::new("rm").args(["-rf", "d"]).current_dir(sandbox.w()).status();
     assert!(status.unwrap().success());
     let _ = sandbox.ckpt(&format!("reset {id}")).ok();
-    assert_eq!(sandbox.ckpt(&format!("show {id}")).ok().code, Some(0));
+    assert!(sandbox.has("d/d"), "what is not too deep comes back");
+    let _ = sandbox.ckpt(&format!("show {id}")).ok();
     let status = Command::new("rm").args(["-rf", "d"]).current_dir(sandbox.w()).status();
     assert!(status.unwrap().success());
 }

@@ -97,7 +97,7 @@ fn every_object_is_as_its_schema_says() {
     for words in ["nonsense", "save a b", "ls -n x", "rollback HEAD", "--no-such-option"] {
         let _ = run(words, 2);
     }
-    let _ = sandbox.call(["--json"]).run();
+    assert_eq!(assert_valid(&sandbox.call(["--json"]).run().exits(2)), "ckpt.error/1");
     for words in ["--version", "--help", "save --help"] {
         let _ = run(words, 0);
     }

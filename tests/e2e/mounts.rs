@@ -59,7 +59,7 @@ fn an_unmounted_volume_is_no_deletion_l40() {
     assert!(lines[0].contains("unmounted"), "{text}");
     assert_eq!(lines[1..4], ["a", "data/f", "data/sub/g"], "{text}");
     assert_eq!(lines[4..9], ["one", "two", "1", "one", "two"], "{text}");
-    assert!(lines[9..].iter().all(|line| line.starts_with("conflict 3")), "nothing is written there: {text}");
+    assert!(lines[9..].is_empty(), "nothing is written there, and nothing is missed: {text}");
     assert_eq!(sandbox.text("a"), "2\n");
 }
 

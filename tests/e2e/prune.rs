@@ -1,27 +1,14 @@
 //! `prune`: only what is certainly gone, and only when somebody said yes.
 
 use std::fs;
-use std::path::PathBuf;
 
 use crate::sandbox::{Sandbox, Tree, assert_same};
-
-fn workspace(sandbox: &Sandbox, name: &str) -> PathBuf {
-    let dir = sandbox.root().join(name);
-    fs::create_dir_all(&dir).unwrap();
-    fs::write(dir.join("f"), name).unwrap();
-    let _ = sandbox.call(["-w", ".", "save"]).dir(&dir).run().ok();
-    dir
-}
-
-fn has_store(sandbox: &Sandbox, name: &str) -> bool {
-    sandbox.stores().iter().any(|store| store.to_string_lossy().contains(&format!("/{name}_")))
-}
 
 #[test]
 fn prune_gives_a_reason_for_each_store_and_asks_u3() {
     let sandbox = Sandbox::new();
-    workspace(&sandbox, "kept");
-    let gone = workspace(&sandbox, "gone");
+    sandbox.saved_workspace("kept");
+    let gone = sandbox.saved_workspace("gone");
     fs::create_dir(sandbox.checkpoint_dir().join("foreign")).unwrap();
     fs::write(sandbox.checkpoint_dir().join("foreign/file"), "not ours").unwrap();
     fs::remove_dir_all(&gone).unwrap();
@@ -32,41 +19,41 @@ fn prune_gives_a_reason_for_each_store_and_asks_u3() {
     }
     assert_same(&before, &Tree::with_identity(&sandbox.checkpoint_dir()).without("locks"));
     let output = sandbox.ckpt("prune --yes").ok().says("gone");
-    assert!(has_store(&sandbox, "kept") && !has_store(&sandbox, "gone"), "{output}");
+    assert!(sandbox.store_of("kept").is_some() && sandbox.store_of("gone").is_none(), "{output}");
     assert!(sandbox.checkpoint_dir().join("foreign/file").exists());
     let _ = sandbox.ckpt("prune --yes").ok();
-    assert!(has_store(&sandbox, "kept"));
+    assert!(sandbox.store_of("kept").is_some());
     fs::remove_dir_all(sandbox.checkpoint_dir().join("foreign")).unwrap();
 }
 
 #[test]
 fn prune_keeps_what_cannot_be_seen_now_l25() {
     let sandbox = Sandbox::new();
-    let project = workspace(&sandbox, "volume/project");
+    let project = sandbox.saved_workspace("volume/project");
     let volume = sandbox.root().join("volume");
     let aside = sandbox.root().join("unmounted");
     // Nothing where the volume was, then an empty directory: its mount point.
     fs::rename(&volume, &aside).unwrap();
     let _ = sandbox.ckpt("prune --yes").ok().says("unmounted");
-    assert!(has_store(&sandbox, "project"));
+    assert!(sandbox.store_of("project").is_some());
     fs::create_dir(&volume).unwrap();
     let _ = sandbox.ckpt("prune --yes").ok().says("unmounted");
-    assert!(has_store(&sandbox, "project"));
+    assert!(sandbox.store_of("project").is_some());
     fs::remove_dir(&volume).unwrap();
     fs::rename(&aside, &volume).unwrap();
     let _ = sandbox.call(["-w", ".", "status", "--exit-code"]).dir(&project).run().ok();
     fs::remove_dir_all(&project).unwrap();
     let _ = sandbox.ckpt("prune --yes").ok();
-    assert!(!has_store(&sandbox, "project"));
+    assert!(sandbox.store_of("project").is_none());
 }
 
 #[test]
 fn prune_keeps_the_history_of_a_moved_workspace() {
     let sandbox = Sandbox::new();
-    let old = workspace(&sandbox, "old");
+    let old = sandbox.saved_workspace("old");
     let new = sandbox.root().join("new");
     fs::rename(&old, &new).unwrap();
     let _ = sandbox.call(["-w", ".", "save"]).dir(&new).run().ok();
     let _ = sandbox.ckpt("prune --yes").ok().says("moved");
-    assert!(has_store(&sandbox, "old") && has_store(&sandbox, "new"));
+    assert!(sandbox.store_of("old").is_some() && sandbox.store_of("new").is_some());
 }

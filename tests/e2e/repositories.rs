@@ -1,8 +1,6 @@
 //! The user's own repositories: never written, never asked, their content saved as any other.
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
 
 use crate::sandbox::{Sandbox, Tree, assert_same};
 
@@ -122,22 +120,15 @@ fn gc_of_the_users_repository_harms_nothing_d3() {
     }
 }
 
-/// A script that leaves a mark when it runs.
-fn trap(path: &Path, mark: &Path) {
-    fs::create_dir_all(path.parent().unwrap()).unwrap();
-    fs::write(path, format!("#!/bin/sh\ntouch '{}'\ncat\n", mark.display())).unwrap();
-    fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
-}
-
 #[test]
 fn nothing_of_the_workspace_runs_s3_p14() {
     let sandbox = Sandbox::new();
     let mark = sandbox.root().join("it-ran");
     sandbox.git("", &["init", "-q"]);
     let script = sandbox.at(".git/trap");
-    trap(&script, &mark);
+    sandbox.trap(&script, &mark);
     for hook in ["pre-commit", "post-checkout", "post-index-change", "reference-transaction", "fsmonitor-watchman"] {
-        trap(&sandbox.at(".git/hooks").join(hook), &mark);
+        sandbox.trap(sandbox.at(".git/hooks").join(hook), &mark);
     }
     let program = script.to_str().unwrap();
     let config = format!(
@@ -170,10 +161,10 @@ fn configuration_from_outside_changes_nothing_e1() {
         let hooks = sandbox.home().join("hooks");
         let mark = sandbox.root().join("it-ran");
         for hook in ["reference-transaction", "post-commit", "pre-auto-gc"] {
-            trap(&hooks.join(hook), &mark);
+            sandbox.trap(hooks.join(hook), &mark);
         }
         let template = sandbox.home().join("template");
-        trap(&template.join("hooks/reference-transaction"), &mark);
+        sandbox.trap(template.join("hooks/reference-transaction"), &mark);
         fs::write(sandbox.home().join("excludes"), "*.o\n").unwrap();
         let config = format!(
             "[commit]\n\tgpgsign = true\n[core]\n\thooksPath = {0}/hooks\n\texcludesFile = {0}/excludes\n\

@@ -3,7 +3,7 @@
 use std::fs;
 use std::process::Command;
 
-use crate::sandbox::{Sandbox, Tree, skip};
+use crate::sandbox::{Call, Sandbox, Tree, skip};
 
 fn has_strace() -> bool {
     let works = Command::new("strace").args(["-f", "true"]).output().is_ok_and(|output| output.status.success());
@@ -13,13 +13,13 @@ fn has_strace() -> bool {
     works
 }
 
-/// Runs a call under strace; its lines.
-fn traced(sandbox: &Sandbox, words: &str, calls: &str) -> Vec<String> {
-    let log = sandbox.root().join("trace");
+/// Runs a call under strace, which notes the system calls `calls`; its lines.
+fn traced(call: Call<'_>, calls: &str) -> Vec<String> {
+    let log = tempfile::NamedTempFile::new().unwrap();
     let trace = format!("trace={calls}");
-    let strace = ["strace", "-f", "-qq", "-y", "-e", &trace, "-o", log.to_str().unwrap()];
-    let _ = sandbox.call(words.split(' ')).through(strace).run().ok();
-    fs::read_to_string(&log).unwrap().lines().map(str::to_owned).collect()
+    let strace = ["strace", "-f", "-qq", "-y", "-e", &trace, "-o", log.path().to_str().unwrap()];
+    let _ = call.through(strace).run().ok();
+    fs::read_to_string(log.path()).unwrap().lines().map(str::to_owned).collect()
 }
 
 #[test]
@@ -34,13 +34,13 @@ fn a_second_save_costs_one_stat_a_file_p1_p3() {
     std::thread::sleep(std::time::Duration::from_millis(50));
     sandbox.save("first");
     let w = sandbox.w().to_string_lossy().into_owned();
-    let stats = traced(&sandbox, "save", "statx,newfstatat,lstat,stat,fstat");
+    let stats = traced(sandbox.call(["save"]), "statx,newfstatat,lstat,stat,fstat");
     let stats = stats.iter().filter(|line| line.contains(&w)).count();
     assert!((1900..2300).contains(&stats), "{stats} stats for 2,000 files and 40 directories");
-    let opened = traced(&sandbox, "save", "open,openat,openat2");
+    let opened = traced(sandbox.call(["save"]), "open,openat,openat2");
     let files = opened.iter().filter(|line| line.contains("\"f") && line.contains(&w)).count();
     assert_eq!(files, 0, "no file is opened");
-    let written = traced(&sandbox, "save", "write,pwrite64,rename,renameat,renameat2,linkat");
+    let written = traced(sandbox.call(["save"]), "write,pwrite64,rename,renameat,renameat2,linkat");
     let packs: Vec<_> = written.iter().filter(|line| line.contains("objects/") || line.contains("refs/")).collect();
     assert!(packs.is_empty(), "nothing is written: {packs:?}");
 }
@@ -94,10 +94,7 @@ fn one_save_writes_in_the_order_that_a_power_cut_needs() {
     sandbox.write("a", "1");
     sandbox.save("first");
     sandbox.write("a", "2");
-    let log = sandbox.root().join("trace");
-    let strace = ["strace", "-f", "-qq", "-y", "-e", "trace=fsync,fdatasync,renameat2,renameat,rename", "-o"];
-    let _ = sandbox.call(["save"]).durable().through(strace.iter().copied().chain([log.to_str().unwrap()])).run().ok();
-    let lines: Vec<String> = fs::read_to_string(&log).unwrap().lines().map(str::to_owned).collect();
+    let lines = traced(sandbox.call(["save"]).durable(), "fsync,fdatasync,renameat2,renameat,rename");
     let place = |what: &dyn Fn(&str) -> bool| lines.iter().position(|line| what(line));
     let renamed = |suffix: &'static str| move |line: &str| line.contains("rename") && line.contains(suffix);
     let keep = place(&renamed(".keep\"")).unwrap_or_else(|| panic!("{lines:#?}"));

@@ -131,11 +131,7 @@ fn undo_of_an_addition_that_is_ignored_now(rules: &str, rule: &str, path: &str, 
     sandbox.save("first");
     sandbox.write(rules, rule);
     let top = path.split('/').next().unwrap();
-    if sandbox.at(top).is_dir() {
-        std::fs::remove_dir_all(sandbox.at(top)).unwrap();
-    } else {
-        std::fs::remove_file(sandbox.at(top)).unwrap();
-    }
+    sandbox.remove(top);
     let before = sandbox.tree();
     let _ = sandbox.ckpt(restore).ok();
     let after = sandbox.tree();
@@ -223,11 +219,10 @@ fn what_replaced_an_addition_and_cannot_be_held_is_named_and_stays() {
     let sandbox = Sandbox::new();
     sandbox.write("c", "hello");
     sandbox.save("first");
-    std::fs::remove_file(sandbox.at("c")).unwrap();
+    sandbox.remove("c");
     let _ = sandbox.ckpt("reset").ok();
-    std::fs::remove_file(sandbox.at("c")).unwrap();
-    let status = std::process::Command::new("mkfifo").arg(sandbox.at("c")).status().unwrap();
-    assert!(status.success());
+    sandbox.remove("c");
+    sandbox.fifo("c");
     let undone = sandbox.ckpt("undo --json").exits(3);
     assert!(undone.json()["conflicts"].to_string().contains("special"), "{undone}");
     assert!(sandbox.has("c"), "{undone}");

@@ -6,10 +6,6 @@ use rustix::fs::{CWD, FileType, Mode, mknodat};
 
 use crate::sandbox::{Sandbox, assert_same, is_root};
 
-fn fifo(sandbox: &Sandbox, path: &str) {
-    mknodat(CWD, sandbox.at(path), FileType::Fifo, Mode::from_raw_mode(0o644), 0).unwrap();
-}
-
 #[test]
 fn save_keeps_unreadable_files_and_directories_c7_l9() {
     let Some(sandbox) = Sandbox::unprivileged() else { return };
@@ -58,7 +54,7 @@ fn a_workspace_of_unreadable_files_is_an_error_c9() {
 fn special_files_are_left_out_and_never_opened_s8_l9() {
     let sandbox = Sandbox::new();
     sandbox.write("a", "1");
-    fifo(&sandbox, "fifo");
+    sandbox.fifo("fifo");
     let _socket = UnixListener::bind(sandbox.at("socket")).unwrap();
     if is_root() {
         let mode = Mode::from_raw_mode(0o600);
@@ -88,8 +84,8 @@ fn reset_leaves_what_it_cannot_hold_l38() {
     }
     sandbox.write("repository/.git/HEAD", "ref: refs/heads/main\n");
     sandbox.write("repository/inner", "inner");
-    fifo(&sandbox, "fifo");
-    fifo(&sandbox, "deep/er/fifo");
+    sandbox.fifo("fifo");
+    sandbox.fifo("deep/er/fifo");
     sandbox.write("plain", "edited");
     let before = sandbox.tree().without("plain");
     let plan = sandbox.ckpt(&format!("reset {id} --dry-run"));

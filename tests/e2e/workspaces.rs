@@ -3,7 +3,7 @@
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 
-use crate::sandbox::{Sandbox, is_root};
+use crate::sandbox::Sandbox;
 
 #[test]
 fn a_checkpoint_of_another_workspace_is_refused_l32() {
@@ -134,7 +134,9 @@ fn workspaces_tells_where_and_how_much_u5() {
     assert!(long.all().contains(" B") || long.all().contains("KiB"), "{long}");
     let _ = sandbox.ckpt("config").ok().says(&sandbox.checkpoint_dir().to_string_lossy());
     let json = sandbox.ckpt("workspaces -l --json").ok().json();
-    assert!(json.to_string().contains("_bytes\""), "{json}");
+    let workspace = &json["workspaces"][0];
+    assert_eq!(workspace["checkpoints"], 1, "{json}");
+    assert!(workspace["size_bytes"].as_u64().is_some_and(|bytes| bytes > 0), "{json}");
 }
 
 #[test]
@@ -147,9 +149,9 @@ fn the_nearest_tracked_directory_is_used() {
     // A repository's root is a border.
     sandbox.git("sub", &["init", "-q"]);
     let _ = sandbox.call(["status", "--json"]).dir("sub/deep").run().fails_with("nothing-saved");
-    let output = sandbox.call(["save"]).dir("sub/deep").run().ok().says(&sandbox.at("sub").to_string_lossy());
-    assert_eq!(output.id().len(), 40);
+    let _ = sandbox.call(["save"]).dir("sub/deep").run().ok().says(&sandbox.at("sub").to_string_lossy());
     assert_eq!(sandbox.stores().len(), 2);
+    assert!(sandbox.store_of("sub").is_some());
 }
 
 #[test]
@@ -159,5 +161,5 @@ fn the_variable_names_the_workspace() {
     let w = sandbox.w();
     let output = sandbox.call(["save"]).dir(sandbox.root()).env("CKPT_WORKSPACE", &w).run().ok();
     assert_eq!(sandbox.paths_in(&output.id()), ["a"]);
-    assert!(!is_root() || sandbox.stores().len() == 1);
+    assert_eq!(sandbox.stores().len(), 1);
 }

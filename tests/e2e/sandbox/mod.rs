@@ -17,6 +17,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use rustix::fs::{CWD, FileType, Mode, mknodat};
 use tempfile::TempDir;
 
 pub(crate) use call::{Call, Output};
@@ -29,7 +30,7 @@ pub(crate) use tree::{Tree, assert_same};
 /// The user that owns nothing, for tests of permissions when the tests run as root.
 pub(crate) const NOBODY: u32 = 65534;
 
-/// See the file.
+/// A temporary directory with a home and a workspace in it; gone when it is dropped.
 pub(crate) struct Sandbox {
     temp: TempDir,
     root: PathBuf,
@@ -57,7 +58,7 @@ impl Sandbox {
             return Some(sandbox);
         }
         sandbox.user = Some(NOBODY);
-        sandbox.mode("", 0o755);
+        fs::set_permissions(&sandbox.root, fs::Permissions::from_mode(0o755)).expect("it is ours");
         for dir in [sandbox.root.clone(), sandbox.home(), sandbox.w()] {
             chown(&dir, Some(NOBODY), Some(NOBODY)).expect("root may give directories away");
         }
@@ -120,6 +121,14 @@ impl Sandbox {
         let stores = self.stores();
         assert_eq!(stores.len(), 1, "one store is expected: {stores:?}");
         stores.into_iter().next().expect("there is one")
+    }
+
+    /// The store of a workspace, by the last name of its directory; `None` where it has none.
+    pub(crate) fn store_of(&self, name: &str) -> Option<PathBuf> {
+        let prefix = format!("{name}_");
+        self.stores().into_iter().find(|store| {
+            store.file_name().is_some_and(|file_name| file_name.as_encoded_bytes().starts_with(prefix.as_bytes()))
+        })
     }
 
     /// Takes stores that stock git will not like, or temporaries that stay.
@@ -192,9 +201,32 @@ impl Sandbox {
         self.give(&path);
     }
 
-    /// Sets permission bits. The empty path is the sandbox itself.
-    pub(crate) fn mode(&self, path: &str, mode: u32) {
-        let path = if path.is_empty() { self.root.clone() } else { self.at(path) };
+    /// Makes a named pipe.
+    pub(crate) fn fifo(&self, path: impl AsRef<Path>) {
+        let path = self.at(path);
+        mknodat(CWD, &path, FileType::Fifo, Mode::from_raw_mode(0o644), 0)
+            .unwrap_or_else(|err| panic!("cannot make {}: {err}", path.display()));
+        self.give(&path);
+    }
+
+    /// Makes a program that touches `mark` when it runs, with missing directories, and passes its input on: a hook or a
+    /// filter that nothing may call.
+    pub(crate) fn trap(&self, path: impl AsRef<Path>, mark: &Path) {
+        self.write(&path, format!("#!/bin/sh\ntouch '{}'\ncat\n", mark.display()));
+        self.mode(&path, 0o755);
+    }
+
+    /// Makes another workspace beside `w`, with the file `f` that holds `name`, and saves it; its directory.
+    pub(crate) fn saved_workspace(&self, name: &str) -> PathBuf {
+        let dir = self.root.join(name);
+        self.write(dir.join("f"), name);
+        let _ = self.call(["-w", ".", "save"]).dir(&dir).run().ok();
+        dir
+    }
+
+    /// Sets permission bits.
+    pub(crate) fn mode(&self, path: impl AsRef<Path>, mode: u32) {
+        let path = self.at(path);
         fs::set_permissions(&path, fs::Permissions::from_mode(mode))
             .unwrap_or_else(|err| panic!("cannot chmod {}: {err}", path.display()));
     }
