@@ -5,7 +5,7 @@ use std::process::Stdio;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use crate::sandbox::{Sandbox, Tree, assert_same, git_command, steps_of};
+use crate::sandbox::{Call, Output, Sandbox, Tree, assert_same, git_command, steps_of};
 
 #[test]
 fn eight_processes_save_eight_times_each_x1() {
@@ -227,4 +227,43 @@ fn a_held_lock_is_waited_for_and_named() {
     std::thread::sleep(Duration::from_millis(200));
     lock.unlock().unwrap();
     assert!(child.wait_with_output().unwrap().status.success());
+}
+
+/// Runs a call that has to wait, and presses Ctrl-C; how it ended, and how long after that.
+fn interrupted(call: &Call<'_>) -> (Output, Duration) {
+    let child = call.spawn();
+    std::thread::sleep(Duration::from_millis(700));
+    let pressed = Instant::now();
+    let pid = i32::try_from(child.id()).ok().and_then(rustix::process::Pid::from_raw).unwrap();
+    rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
+    let output = Output::new(&[], child.wait_with_output().unwrap());
+    (output, pressed.elapsed())
+}
+
+#[test]
+fn an_interrupt_ends_the_wait_for_a_lock() {
+    let sandbox = Sandbox::new();
+    sandbox.write("a", "1");
+    sandbox.save("first");
+    sandbox.write("a", "2");
+    let locks = sandbox.checkpoint_dir().join("locks");
+    let path = fs::read_dir(locks).unwrap().next().unwrap().unwrap().path();
+    let lock = fs::File::options().read(true).write(true).open(path).unwrap();
+    lock.lock().unwrap();
+    for words in ["save", "reset"] {
+        let (output, took) = interrupted(&sandbox.call([words]));
+        let output = output.exits(130).says("waiting for another process").says("everything is as it was before");
+        assert!(output.stdout.is_empty() && took < Duration::from_secs(5), "{took:?}: {output}");
+    }
+    lock.unlock().unwrap();
+    // The same for the lock of a git that works in the store.
+    let lock = sandbox.store().join("refs/heads/timeline.lock");
+    fs::write(&lock, "").unwrap();
+    let (output, took) = interrupted(&sandbox.call(["save"]));
+    let output = output.exits(130);
+    assert!(output.stdout.is_empty() && took < Duration::from_secs(5), "{took:?}: {output}");
+    fs::remove_file(lock).unwrap();
+    assert_eq!(sandbox.text("a"), "2");
+    sandbox.save("second");
+    assert_eq!(sandbox.ckpt("ls --json").ok().json()["checkpoints"].as_array().unwrap().len(), 2);
 }

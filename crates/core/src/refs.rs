@@ -71,6 +71,8 @@ pub(crate) struct RefMove<'a> {
     pub(crate) token: &'a str,
     pub(crate) durability: Durability,
     pub(crate) timeout: Duration,
+    /// Asked while a lock of stock git is waited for.
+    pub(crate) stop: &'a dyn Fn() -> bool,
 }
 
 impl RefMove<'_> {
@@ -78,20 +80,30 @@ impl RefMove<'_> {
     pub(crate) fn run(&self, old: Option<ObjectId>, new: ObjectId) -> Result<()> {
         let heads = self.store.open_beneath(b"refs/heads").context("open", self.path.join("refs/heads"))?;
         let tmp = format!("{TMP}{}-ref", self.token).into_bytes();
-        self.write_new(&tmp, new).context("write", self.path.join("ckpt"))?;
-        self.take_lock(&heads, &tmp)?;
-        let moved = self.check_and_rename(&heads, old);
-        if moved.is_err() {
-            // The ref was not moved; whoever waits for the lock may go on. A failure here leaves a lock that the next
-            // sweep recognises by its second name.
-            let _ = heads.remove_file(LOCK);
-        }
+        let written = self.write_new(&tmp, new).context("write", self.path.join("ckpt"));
+        let locked = written.and_then(|()| self.take_lock(&heads, &tmp));
+        let moved = locked.and_then(|()| {
+            let moved = self.check_and_rename(&heads, old);
+            if moved.is_err() {
+                // The ref was not moved; whoever waits for the lock may go on. A failure here leaves a lock that the
+                // next sweep recognises by its second name.
+                let _ = heads.remove_file(LOCK);
+            }
+            moved
+        });
         let _ = self.own.remove_file(&tmp);
         moved
     }
 
     fn write_new(&self, tmp: &[u8], new: ObjectId) -> io::Result<()> {
-        let mut file = self.own.create_new(tmp, 0o600)?;
+        let mut file = match self.own.create_new(tmp, 0o600) {
+            // An earlier move of this session could not remove it.
+            Err(err) if err.kind() == io::ErrorKind::AlreadyExists => {
+                self.own.remove_file(tmp)?;
+                self.own.create_new(tmp, 0o600)?
+            }
+            created => created?,
+        };
         file.set_mode(0o600)?;
         file.write_all(format!("{new}\n").as_bytes())?;
         file.sync(self.durability)
@@ -103,8 +115,11 @@ impl RefMove<'_> {
             match self.own.hard_link(tmp, heads, LOCK) {
                 Ok(()) => return Ok(()),
                 Err(err) if err.kind() == io::ErrorKind::AlreadyExists => {
-                    if remove_stale(heads)? {
+                    if remove_stale(heads, self.path)? {
                         continue;
+                    }
+                    if (self.stop)() {
+                        return Err(Error::Interrupted);
                     }
                     if start.elapsed() >= self.timeout {
                         let lock = self.path.join("refs/heads/timeline.lock");
@@ -127,15 +142,15 @@ impl RefMove<'_> {
 }
 
 /// Removes a lock of stock git that is older than an hour.
-fn remove_stale(heads: &Dir) -> Result<bool> {
-    let action = || heads.try_stat(LOCK);
-    let Some(stat) = action().context("look at", "refs/heads/timeline.lock")? else { return Ok(true) };
+fn remove_stale(heads: &Dir, store: &Path) -> Result<bool> {
+    let path = || store.join("refs/heads/timeline.lock");
+    let Some(stat) = heads.try_stat(LOCK).context("look at", path())? else { return Ok(true) };
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     let age = i128::try_from(now.as_nanos()).unwrap_or(0) - i128::from(stat.mtime_ns);
     if age < i128::try_from(STALE.as_nanos()).unwrap_or(i128::MAX) {
         return Ok(false);
     }
-    heads.remove_file(LOCK).context("remove", "refs/heads/timeline.lock")?;
+    heads.remove_file(LOCK).context("remove", path())?;
     Ok(true)
 }
 

@@ -102,9 +102,10 @@ pub fn sweep_removed(checkpoint_dir: &Path) -> Result<()> {
         let locks = store::locks_dir(&layout)?;
         let holder = std::process::id().to_string();
         // Whoever removes a store holds its lock until the last file is deleted.
-        match Lock::acquire(&locks, layout.lock_name().as_bytes(), &holder, Duration::ZERO, &mut |_| {}) {
+        let name = layout.lock_name();
+        match Lock::acquire(&locks, name.as_bytes(), &holder, Duration::ZERO, &mut |_| {}, &|| false) {
             Ok(_lock) => root.remove_tree(entry.name).context("remove", path)?,
-            Err(LockError::Held(_)) => {}
+            Err(LockError::Held(_) | LockError::Stopped) => {}
             Err(LockError::Io(source)) => return Err(Error::Io { action: "lock", path, source }),
         }
     }

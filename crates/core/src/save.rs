@@ -283,7 +283,7 @@ fn save(session: &Session<'_>, options: &SaveOptions) -> Result<Saved> {
     let operation = put_save(session, &ingest, &checkpoint, &tip)?;
     store.interrupted()?;
     session.publish(packs, ingest)?;
-    session.move_timeline(tip.id, operation.id)?;
+    session.move_timeline_or_stop(tip.id, operation.id)?;
     write_cache(session, &snapshot, &operation);
     session.update_record()?;
     merge_packs(session);

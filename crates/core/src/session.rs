@@ -9,7 +9,7 @@ use ckpt_fs::{Dir, Entries, Lock, LockError};
 use crate::error::Context;
 use crate::layout::{Layout, OWN, TMP, WORKTREE, WorktreeRecord};
 use crate::store::{Inner, config_text, locks_dir};
-use crate::{Error, Event, Result, StoreFault, StoreOptions, Worktree, refs, store};
+use crate::{Error, Event, OperationId, Result, StoreFault, StoreOptions, Worktree, refs, store};
 
 /// Exclusive use of one store, between threads and between processes. Freed when dropped, or when the process ends.
 pub(crate) struct Session<'a> {
@@ -67,8 +67,18 @@ impl<'a> Session<'a> {
             .context("write", self.store.path.join(OWN).join(name))
     }
 
-    /// Moves the timeline from `old` to `new`.
-    pub(crate) fn move_timeline(&self, old: crate::OperationId, new: crate::OperationId) -> Result<()> {
+    /// Moves the timeline from `old` to `new`, whatever the caller's observer says meanwhile: after a restore, what the
+    /// operation tells has happened.
+    pub(crate) fn move_timeline(&self, old: OperationId, new: OperationId) -> Result<()> {
+        self.ref_move(&|| false).run(Some(old.0), new.0)
+    }
+
+    /// The same while nothing has happened yet: a wait for stock git ends when the observer asks to stop.
+    pub(crate) fn move_timeline_or_stop(&self, old: OperationId, new: OperationId) -> Result<()> {
+        self.ref_move(&|| self.store.options.observer.interrupted()).run(Some(old.0), new.0)
+    }
+
+    fn ref_move<'s>(&'s self, stop: &'s dyn Fn() -> bool) -> refs::RefMove<'s> {
         refs::RefMove {
             store: &self.store.dir,
             own: &self.store.own,
@@ -76,8 +86,8 @@ impl<'a> Session<'a> {
             token: &self.token,
             durability: self.store.options.durability,
             timeout: self.store.options.lock_timeout,
+            stop,
         }
-        .run(Some(old.0), new.0)
     }
 
     /// Writes down where the worktree is now, if that changed, and mends our configuration where it was damaged.
@@ -112,8 +122,11 @@ pub(crate) fn lock(layout: &Layout, worktree: &Worktree, options: &StoreOptions)
     let holder = format!("{} {}", std::process::id(), ckpt_fs::process_name());
     let name = layout.lock_name();
     let mut waiting = |holder: &str| options.observer.event(Event::Waiting { holder });
-    Lock::acquire(&locks, name.as_bytes(), holder.trim(), options.lock_timeout, &mut waiting).map_err(|err| match err {
+    let stop = || options.observer.interrupted();
+    let locked = Lock::acquire(&locks, name.as_bytes(), holder.trim(), options.lock_timeout, &mut waiting, &stop);
+    locked.map_err(|err| match err {
         LockError::Held(holder) => Error::Locked { path: worktree.path().to_owned(), holder },
+        LockError::Stopped => Error::Interrupted,
         LockError::Io(source) => {
             let path = layout.checkpoint_dir.join(crate::layout::LOCKS).join(&name);
             Error::Io { action: "lock", path, source }

@@ -31,23 +31,27 @@ pub struct Lock {
 pub enum LockError {
     /// Somebody else held it for the whole time; what the file says about the holder.
     Held(String),
+    /// The caller did not want to wait any longer.
+    Stopped,
     /// The file could not be opened, written or locked.
     Io(io::Error),
 }
 
 impl Lock {
     /// Locks the file `name` in `dir` (created with mode 0600 where missing), waiting at most `timeout`.
-    /// `waiting` is called once, with what the file says about the holder, when the lock is not free after 300 ms.
+    /// `waiting` is called once, with what the file says about the holder, when the lock is not free after 300 ms; `stop`
+    /// is asked all the while, and ends the wait when it says true.
     /// On success the file holds `holder`, and its mtime is the file system's time of locking.
     ///
     /// # Errors
-    /// [`LockError::Held`] after `timeout`; [`LockError::Io`] when the file cannot be used.
+    /// [`LockError::Held`] after `timeout`; [`LockError::Stopped`]; [`LockError::Io`] when the file cannot be used.
     pub fn acquire(
         dir: &Dir,
         name: &[u8],
         holder: &str,
         timeout: Duration,
         waiting: &mut dyn FnMut(&str),
+        stop: &dyn Fn() -> bool,
     ) -> Result<Self, LockError> {
         let mut lock = Self::open(dir, name, OFlags::CREATE).map_err(LockError::Io)?;
         let start = Instant::now();
@@ -58,6 +62,9 @@ impl Lock {
                 Ok(()) => break,
                 Err(std::fs::TryLockError::WouldBlock) => {}
                 Err(std::fs::TryLockError::Error(err)) => return Err(LockError::Io(err)),
+            }
+            if stop() {
+                return Err(LockError::Stopped);
             }
             if start.elapsed() >= timeout {
                 return Err(LockError::Held(lock.holder()));
@@ -132,16 +139,19 @@ mod tests {
         let temp = tempfile::tempdir().unwrap();
         let dir = Dir::open(temp.path()).unwrap();
         let second = Duration::from_secs(1);
-        let held = Lock::acquire(&dir, b"l", "7 first", second, &mut |_| {}).unwrap();
+        let held = Lock::acquire(&dir, b"l", "7 first", second, &mut |_| {}, &|| false).unwrap();
         assert!(Lock::is_held(&dir, b"l").unwrap());
         let mut told = String::new();
-        let failed =
-            Lock::acquire(&dir, b"l", "8 second", Duration::from_millis(400), &mut |who| told = who.to_owned());
+        let mut waiting = |who: &str| told = who.to_owned();
+        let failed = Lock::acquire(&dir, b"l", "8 second", Duration::from_millis(400), &mut waiting, &|| false);
         assert!(matches!(failed, Err(LockError::Held(who)) if who == "7 first"));
         assert_eq!(told, "7 first");
+        let stopped = Lock::acquire(&dir, b"l", "8 second", second, &mut |_| {}, &|| true);
+        assert!(matches!(stopped, Err(LockError::Stopped)));
         drop(held);
         assert!(!Lock::is_held(&dir, b"l").unwrap());
-        Lock::acquire(&dir, b"l", "8 second", second, &mut |_| {}).unwrap();
+        // What is free needs no wait that could be stopped.
+        Lock::acquire(&dir, b"l", "8 second", second, &mut |_| {}, &|| true).unwrap();
         assert_eq!(std::fs::read_to_string(temp.path().join("l")).unwrap(), "8 second\n");
     }
 }
