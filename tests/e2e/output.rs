@@ -57,6 +57,13 @@ fn errors_have_a_cause_and_a_hint_that_can_be_pasted() {
     error: cannot find the checkpoint "[id 1]": no checkpoint of this workspace has that id
     hint: see which there are: ckpt ls --all
     "#);
+    let _ = sandbox.ckpt("save --always second").ok();
+    let output = sandbox.ckpt("reset HEAD~7").exits(1);
+    insta::assert_snapshot!(output.err(), @r#"
+    error: cannot find the checkpoint "HEAD~7": it goes back further than the first checkpoint; the lineage has 2
+    hint: see all of them: ckpt ls -n 0
+    "#);
+    let _ = sandbox.ckpt("show HEAD~99999999999999999999999 --json").fails_with("beyond-lineage");
     let output = sandbox.ckpt("rollback HEAD ../x").exits(1);
     insta::assert_snapshot!(redact(&output.err(), sandbox.root()), @r#"
     error: cannot use the path ../x: it lies outside the workspace

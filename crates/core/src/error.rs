@@ -160,8 +160,8 @@ pub enum RevisionFault {
     /// It is neither an id, a prefix, `HEAD` nor `HEAD~n`.
     #[error("a revision is an id, the beginning of one, HEAD or HEAD~n")]
     Malformed,
-    /// `HEAD` where nothing is saved yet, or `HEAD~n` beyond the first checkpoint of the lineage.
-    #[error("the lineage is no longer than {0}")]
+    /// `HEAD` where nothing is saved yet, or `HEAD~n` beyond the first checkpoint of a lineage of that many.
+    #[error("it goes back further than the first checkpoint; the lineage has {0}")]
     BeyondLineage(usize),
     /// The id is that of another workspace's checkpoint.
     #[error("it belongs to the workspace {}", .0.display())]

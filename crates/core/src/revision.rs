@@ -49,9 +49,9 @@ impl CheckpointStore {
             "~" => 1,
             _ => {
                 let digits = rest.strip_prefix('~').filter(|digits| digits.bytes().all(|byte| byte.is_ascii_digit()));
-                digits
-                    .and_then(|digits| digits.parse::<usize>().ok())
-                    .ok_or_else(|| Error::revision(spec, RevisionFault::Malformed))?
+                let digits = digits.ok_or_else(|| Error::revision(spec, RevisionFault::Malformed))?;
+                // More than can be counted is beyond every lineage.
+                digits.parse::<usize>().unwrap_or(usize::MAX)
             }
         };
         let mut next = self.head()?;
