@@ -57,3 +57,19 @@ fn prune_keeps_the_history_of_a_moved_workspace() {
     let _ = sandbox.ckpt("prune --yes").ok().says("moved");
     assert!(sandbox.store_of("old").is_some() && sandbox.store_of("new").is_some());
 }
+
+#[test]
+fn a_renamed_workspace_is_told_with_and_without_a_store_at_its_new_place() {
+    let sandbox = Sandbox::new();
+    let old = sandbox.saved_workspace("old");
+    let new = sandbox.root().join("new");
+    fs::rename(&old, &new).unwrap();
+    for words in ["prune", "workspaces -l"] {
+        let output = sandbox.ckpt(words).ok().says("moved").says(&format!("is now {}", new.display()));
+        let _ = output.says("no store there yet").keeps_quiet_about("of its own");
+    }
+    let _ = sandbox.call(["-w", ".", "save"]).dir(&new).run().ok();
+    for words in ["prune", "workspaces -l"] {
+        let _ = sandbox.ckpt(words).ok().says("moved").says("has a store of its own there");
+    }
+}

@@ -35,12 +35,15 @@ pub enum StoreState {
         /// Path that the worktree had.
         worktree: PathBuf,
     },
-    /// A store whose worktree is gone, and is now known under another path, with a store of its own there.
+    /// A store whose worktree is gone, and stands under another path now: renamed in its parent, or known to another
+    /// store.
     Moved {
         /// Path that the worktree had.
         worktree: PathBuf,
         /// Path that it has now.
         to: PathBuf,
+        /// The store that it has under that path, if one was made there.
+        store: Option<PathBuf>,
     },
     /// A store whose worktree cannot be seen now: its parent is missing or another one, as when a volume is unmounted.
     Unmounted {
@@ -78,15 +81,23 @@ pub fn stores(checkpoint_dir: &Path) -> Result<Vec<StoreEntry>> {
         let path = checkpoint_dir.join(as_path(entry.name));
         let (state, inode) = look_at(&root, entry.name);
         if let (StoreState::Valid { worktree }, Some(inode)) = (&state, inode) {
-            inodes.insert(inode, worktree.clone());
+            inodes.insert(inode, (worktree.clone(), path.clone()));
         }
         stores.push((StoreEntry { path, state }, inode));
     }
+    let valid: HashMap<PathBuf, PathBuf> = inodes.values().cloned().collect();
     let tell_moved = |(mut entry, inode): (StoreEntry, Option<u64>)| {
-        if let (StoreState::Gone { worktree }, Some(to)) = (&entry.state, inode.and_then(|inode| inodes.get(&inode)))
-            && was_here_before(to, &entry.path)
-        {
-            entry.state = StoreState::Moved { worktree: worktree.clone(), to: to.clone() };
+        match &mut entry.state {
+            StoreState::Gone { worktree } => {
+                if let Some((to, store)) = inode.and_then(|inode| inodes.get(&inode))
+                    && was_here_before(to, &entry.path)
+                {
+                    let (worktree, to, store) = (worktree.clone(), to.clone(), Some(store.clone()));
+                    entry.state = StoreState::Moved { worktree, to, store };
+                }
+            }
+            StoreState::Moved { to, store, .. } => *store = valid.get(to).cloned(),
+            _ => {}
         }
         entry
     };
@@ -113,7 +124,7 @@ fn state_by(dir: &Dir, name: &[u8], record: io::Result<Result<WorktreeRecord, Re
         },
         Ok(Ok(record)) => match place_of(record.clone()) {
             StoreState::Gone { worktree } => match renamed_to(dir, &record) {
-                Some(to) => StoreState::Moved { worktree, to },
+                Some(to) => StoreState::Moved { worktree, to, store: None },
                 None => StoreState::Gone { worktree },
             },
             state => state,

@@ -91,7 +91,11 @@ fn a_renamed_worktree_is_moved_not_gone_c15() {
     std::fs::rename(&old, &new).unwrap();
     let state = ckpt_core::stores(&stores).unwrap().remove(0).state;
     let real = |path: &Path| temp.path().canonicalize().unwrap().join(path.file_name().unwrap());
-    assert_eq!(state, ckpt_core::StoreState::Moved { worktree: real(&old), to: real(&new) });
+    let moved = |store| ckpt_core::StoreState::Moved { worktree: real(&old), to: real(&new), store };
+    assert_eq!(state, moved(None));
+    let there = CheckpointStore::open_or_create(&stores, &new, options()).unwrap();
+    let states: Vec<_> = ckpt_core::stores(&stores).unwrap().into_iter().map(|entry| entry.state).collect();
+    assert!(states.contains(&moved(Some(there.path().to_owned()))), "{states:?}");
     std::fs::remove_dir_all(&new).unwrap();
     let state = ckpt_core::stores(&stores).unwrap().remove(0).state;
     assert_eq!(state, ckpt_core::StoreState::Gone { worktree: real(&old) });

@@ -26,8 +26,13 @@ pub enum WorkspaceState {
     Valid,
     /// A store whose worktree is gone: where it was, its parent still is. Only such stores are pruned.
     Gone,
-    /// A store whose worktree is known under another path now, and has a store of its own there.
-    Moved(PathBuf),
+    /// A store whose worktree stands under another path now.
+    Moved {
+        /// That path.
+        to: PathBuf,
+        /// The store that it has under that path, if one was made there.
+        store: Option<PathBuf>,
+    },
     /// A store whose worktree cannot be seen: its parent is missing or another one, as when a volume is not mounted.
     Unmounted,
     /// A store whose record is damaged, of a newer version, or not that of its name; and what is wrong.
@@ -42,7 +47,7 @@ impl WorkspaceState {
         match self {
             Self::Valid => "valid",
             Self::Gone => "gone",
-            Self::Moved(_) => "moved",
+            Self::Moved { .. } => "moved",
             Self::Unmounted => "unmounted",
             Self::Broken(_) => "broken",
             Self::NotOurs => "not-ours",
@@ -120,7 +125,7 @@ pub(crate) fn told_apart(state: StoreState) -> (Option<PathBuf>, WorkspaceState)
     match state {
         StoreState::Valid { worktree } => (Some(worktree), WorkspaceState::Valid),
         StoreState::Gone { worktree } => (Some(worktree), WorkspaceState::Gone),
-        StoreState::Moved { worktree, to } => (Some(worktree), WorkspaceState::Moved(to)),
+        StoreState::Moved { worktree, to, store } => (Some(worktree), WorkspaceState::Moved { to, store }),
         StoreState::Unmounted { worktree } => (Some(worktree), WorkspaceState::Unmounted),
         StoreState::Broken { what } => (None, WorkspaceState::Broken(what)),
         // Whatever a later version tells apart, it is nothing to remove.

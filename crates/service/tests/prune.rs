@@ -98,12 +98,13 @@ fn a_moved_workspace_is_told_from_a_gone_one_c15() {
     let (old, old_store) = sandbox.saved("old");
     let renamed = old.with_file_name("renamed");
     std::fs::rename(&old, &renamed).unwrap();
-    assert_eq!(sandbox.state(&old), Some(WorkspaceState::Moved(renamed.clone())), "it stands beside its old name");
+    let moved = |to: &PathBuf, store| Some(WorkspaceState::Moved { to: to.clone(), store });
+    assert_eq!(sandbox.state(&old), moved(&renamed, None), "it stands beside its old name");
     let new = sandbox.dir("elsewhere").join("new");
     std::fs::rename(&renamed, &new).unwrap();
     assert_eq!(sandbox.state(&old), Some(WorkspaceState::Gone), "nobody knows the new place yet");
-    sandbox.service.store(&new).unwrap();
-    assert_eq!(sandbox.state(&old), Some(WorkspaceState::Moved(new)));
+    let store = sandbox.service.store(&new).unwrap().path().to_owned();
+    assert_eq!(sandbox.state(&old), moved(&new, Some(store)));
     assert!(removed(&sandbox.service.prune_invalid().unwrap()).is_empty());
     assert!(old_store.exists());
 }

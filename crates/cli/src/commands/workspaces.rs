@@ -129,7 +129,10 @@ pub(crate) fn reason(state: &WorkspaceState) -> Option<String> {
     match state {
         WorkspaceState::Valid => None,
         WorkspaceState::Gone => Some("the directory is gone, its parent is there".to_owned()),
-        WorkspaceState::Moved(to) => Some(format!("the directory is now {}, and has a store of its own there", at(to))),
+        WorkspaceState::Moved { to, store } => {
+            let store = if store.is_some() { "has a store of its own there" } else { "has no store there yet" };
+            Some(format!("the directory is now {}, and {store}", at(to)))
+        }
         WorkspaceState::Unmounted => Some("the directory and its parent cannot be seen, as if not mounted".to_owned()),
         WorkspaceState::Broken(what) => Some(what.clone()),
         WorkspaceState::NotOurs => Some("ckpt did not make it".to_owned()),
