@@ -1,6 +1,8 @@
 //! What the words for reasons mean, as sentences; and lists of paths with reasons.
 
-use ckpt_service::{ConflictReason, LeftAloneReason, Omitted, Reason};
+use std::collections::HashSet;
+
+use ckpt_service::{ConflictReason, LeftAloneReason, Omitted, Reason, RepoPath};
 
 use crate::paint::{Painter, Role};
 use crate::wording;
@@ -48,13 +50,24 @@ pub(crate) fn left_alone(reason: LeftAloneReason) -> &'static str {
     }
 }
 
+/// The paths that were left out, and apart from them those that head holds still: these are no longer tracked, and told
+/// as such alone.
+pub(crate) fn told_apart<'a>(
+    list: &'a [Omitted],
+    no_longer_tracked: &[RepoPath],
+) -> (Vec<&'a Omitted>, Vec<&'a Omitted>) {
+    let dropped: HashSet<&RepoPath> = no_longer_tracked.iter().collect();
+    list.iter().partition(|omitted| !dropped.contains(&omitted.path))
+}
+
 /// A line for each omitted path: the word, the path, what the word means. At most `limit`, then how many more.
-pub(crate) fn omitted_lines(place: &Place, painter: Painter, list: &[Omitted], limit: Option<usize>) -> Vec<String> {
-    let width = list.iter().map(|path| path.reason.word().len()).max().unwrap_or(0);
-    let line = |Omitted { path, reason, .. }: &Omitted| {
+pub(crate) fn omitted_lines(place: &Place, painter: Painter, list: &[&Omitted], limit: Option<usize>) -> Vec<String> {
+    let shown = &list[..limit.unwrap_or(list.len()).min(list.len())];
+    let width = shown.iter().map(|path| path.reason.word().len()).max().unwrap_or(0);
+    let line = |&&Omitted { ref path, reason, .. }: &&Omitted| {
         let role = if reason.is_failure() { Role::Problem } else { Role::Faint };
         let word = painter.paint(role, format!("{:<width$}", reason.word()));
-        let why = painter.paint(Role::Faint, format!("({})", omitted(*reason)));
+        let why = painter.paint(Role::Faint, format!("({})", omitted(reason)));
         format!("  {word}  {} {why}", place.text(path))
     };
     limited(list, limit, line)

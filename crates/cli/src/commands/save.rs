@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::io::Read;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 
-use ckpt_service::{CheckpointStore, SaveOptions, SavePlan, Saved};
+use ckpt_service::{CheckpointStore, Omitted, RepoPath, SaveOptions, SavePlan, Saved};
 use serde::Serialize;
 
 use crate::app::App;
@@ -188,21 +188,19 @@ fn tell(app: &App, place: &Place, store: &CheckpointStore, saved: &Saved, messag
     tell_omitted(app, place, &saved.omitted, &saved.no_longer_tracked);
 }
 
-fn tell_omitted(app: &App, place: &Place, omitted: &[ckpt_service::Omitted], dropped: &[ckpt_service::RepoPath]) {
+fn tell_omitted(app: &App, place: &Place, omitted: &[Omitted], dropped: &[RepoPath]) {
     let printer = &app.printer;
-    if !omitted.is_empty() {
-        printer.say(format_args!("omitted {}:", wording::count(wording::length(omitted), "path")));
-        for line in reasons::omitted_lines(place, printer.err(), omitted, Some(MAX_LISTED)) {
+    let (omitted, dropped) = reasons::told_apart(omitted, dropped);
+    let section = |title: &str, list: &[&Omitted]| {
+        if !list.is_empty() {
+            printer.say(format_args!("{title} {}:", wording::count(wording::length(list), "path")));
+        }
+        for line in reasons::omitted_lines(place, printer.err(), list, Some(MAX_LISTED)) {
             printer.say(line);
         }
-    }
-    if !dropped.is_empty() {
-        let count = wording::count(wording::length(dropped), "path");
-        printer.say(format_args!("no longer tracked, but in older checkpoints, {count}:"));
-        for line in reasons::limited(dropped, Some(MAX_LISTED), |path| format!("  {}", place.text(path))) {
-            printer.say(line);
-        }
-    }
+    };
+    section("omitted", &omitted);
+    section("no longer tracked, but in older checkpoints,", &dropped);
 }
 
 fn body(store: &CheckpointStore, saved: &Saved) -> Body {

@@ -84,9 +84,9 @@ fn text(app: &App, place: &Place, status: &Status) -> String {
             text += &format!("{title}:\n{}\n", lines.join("\n"));
         }
     };
-    section("omitted", reasons::omitted_lines(place, out, &status.omitted, None));
-    let dropped = reasons::limited(&status.no_longer_tracked, None, |path| format!("  {}", place.text(path)));
-    section("no longer tracked", dropped);
+    let (omitted, dropped) = reasons::told_apart(&status.omitted, &status.no_longer_tracked);
+    section("omitted", reasons::omitted_lines(place, out, &omitted, None));
+    section("no longer tracked", reasons::omitted_lines(place, out, &dropped, None));
     text
 }
 
