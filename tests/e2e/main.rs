@@ -26,6 +26,7 @@ mod repositories;
 mod reset;
 mod rollback;
 mod save;
+mod show;
 mod space;
 mod undo;
 mod unreadable;

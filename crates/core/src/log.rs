@@ -4,8 +4,8 @@ use std::collections::HashSet;
 
 use crate::checkpoint::Checkpoint;
 use crate::{
-    CheckpointId, CheckpointInfo, CheckpointKind, CheckpointStore, Error, Operation, OperationKind, Result,
-    RevisionFault,
+    CheckpointId, CheckpointInfo, CheckpointKind, CheckpointStore, Error, Omitted, Operation, OperationKind, Result,
+    RevisionFault, state,
 };
 
 /// One page of a history, newest first.
@@ -35,6 +35,20 @@ impl CheckpointStore {
     /// [`RevisionFault::Unknown`] when it does not.
     pub fn checkpoint(&self, id: CheckpointId) -> Result<CheckpointInfo> {
         Ok(self.require_checkpoint(id)?.info)
+    }
+
+    /// The paths that the checkpoint `id` was made without, sorted. Those that kept changing while they were read are not
+    /// written down, so that [`CheckpointInfo::omitted`] may count more. A checkpoint that looked at some paths only has
+    /// the others from the one before it.
+    ///
+    /// # Errors
+    /// [`RevisionFault::Unknown`] when it is not of this store; [`Error::Object`] when it is damaged.
+    pub fn omitted(&self, id: CheckpointId) -> Result<Vec<Omitted>> {
+        let checkpoint = self.require_checkpoint(id)?;
+        let (facts, _) = state::read_facts_commit(&self.0.objects, checkpoint.facts_commit)?;
+        let mut omitted = facts.map(|id| state::omitted(&self.0.objects, id)).transpose()?.unwrap_or_default();
+        omitted.sort();
+        Ok(omitted)
     }
 
     /// All checkpoints, safety checkpoints included, oldest first, each once, with

@@ -8,7 +8,8 @@ use ckpt_pack::Kind;
 use super::{EntryKind, Listing, encode};
 use crate::commit::{percent_decode, percent_encode};
 use crate::objects::Objects;
-use crate::{Error, ObjectFault, ObjectId, Reason, Result};
+use crate::path::join;
+use crate::{Error, ObjectFault, ObjectId, Omitted, Reason, RepoPath, Result};
 
 /// Name of a directory's own blob.
 pub(super) const SELF: &[u8] = b"self";
@@ -76,6 +77,23 @@ pub(super) fn read(objects: &Objects, id: ObjectId) -> Result<DirFacts> {
     facts.modes.sort();
     facts.omitted.sort();
     Ok(facts)
+}
+
+/// All that is omitted in the directories whose facts are the tree `id`, in no order.
+pub(crate) fn omitted(objects: &Objects, id: ObjectId) -> Result<Vec<Omitted>> {
+    let mut omitted = Vec::new();
+    let mut dirs = vec![(Vec::new(), id)];
+    while let Some((dir, id)) = dirs.pop() {
+        let facts = read(objects, id)?;
+        for (name, reason) in facts.omitted {
+            // Whoever can write the store decides about these names.
+            let path = RepoPath::new(join(&dir, &name))
+                .map_err(|err| Error::object(id, ObjectFault::Damaged(format!("it names what is no path: {err}"))))?;
+            omitted.push(Omitted { path, reason });
+        }
+        dirs.extend(facts.children.into_iter().map(|(name, id)| (join(&dir, &name), id)));
+    }
+    Ok(omitted)
 }
 
 fn parse(text: &[u8], facts: &mut DirFacts) -> Option<()> {

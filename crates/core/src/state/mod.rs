@@ -21,7 +21,7 @@ use crate::{Error, ObjectFault, ObjectId, Reason, Result};
 pub(crate) use diff::{Change, diff};
 pub(crate) use edit::{find, omit, remove, replace, subtract, unomit};
 pub(crate) use encode::{Encoded, HashOnly, ObjectSink, encode, encode_facts_commit};
-pub(crate) use facts::Defaults;
+pub(crate) use facts::{Defaults, omitted};
 pub(crate) use names::{Name, judge_name};
 
 /// Deepest directory that is saved or restored. Deeper trees make stock `git gc` and `git clone` die.
