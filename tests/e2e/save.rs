@@ -197,3 +197,46 @@ fn save_of_an_empty_directory_is_a_checkpoint() {
     let _ = sandbox.ckpt("reset").ok();
     assert!(!sandbox.has("a") && sandbox.is_held("1"));
 }
+
+#[test]
+fn save_dry_run_of_what_holds_the_temporary_directory_writes_nothing() {
+    let sandbox = Sandbox::new();
+    sandbox.write("a", "1");
+    sandbox.mkdir("tmp");
+    let before = Tree::with_identity(&sandbox.w());
+    let plan = || sandbox.call(["save", "--dry-run"]).env("TMPDIR", sandbox.at("tmp"));
+    let output = plan().run().ok();
+    assert_eq!(output.out(), "added     a\nadded     tmp/\n", "{output}");
+    assert_same(&before, &Tree::with_identity(&sandbox.w()));
+    // With the checkpoint directory inside as well: it is in no plan, whether or not it is there.
+    let inside = sandbox.at("checkpoints");
+    let forced = || plan().arg("--force-workspace").arg("--checkpoint-dir").arg(&inside).run().ok();
+    let output = forced();
+    assert_eq!(output.out(), "added     a\nadded     tmp/\n", "{output}");
+    std::fs::create_dir_all(inside.join("other")).unwrap();
+    let output = forced();
+    assert_eq!(output.out(), "added     a\nadded     tmp/\n", "{output}");
+    std::fs::remove_dir_all(&inside).unwrap();
+    // Nor is it needed at all.
+    let output = sandbox.call(["save", "--dry-run"]).env("TMPDIR", "/nowhere").run().ok();
+    assert!(output.out().contains("added     a\n"), "{output}");
+    assert!(sandbox.stores().is_empty());
+}
+
+#[test]
+fn save_dry_run_refuses_what_a_save_refuses() {
+    let sandbox = Sandbox::new();
+    sandbox.write("a", "1");
+    let cases: [(&[&str], &str); 4] = [
+        (&["--checkpoint-dir", "inside"], "nested-store"),
+        (&["--checkpoint-dir", ".."], "nested-store"),
+        (&["-w", "/"], "refused-workspace"),
+        (&["-w", "../home"], "refused-workspace"),
+    ];
+    for (args, code) in cases {
+        for words in [&["save", "--json"][..], &["save", "--dry-run", "--json"]] {
+            let _ = sandbox.call(words.iter().chain(args)).run().fails_with(code);
+        }
+    }
+    assert!(sandbox.stores().is_empty());
+}

@@ -9,7 +9,6 @@ use std::env;
 use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::process;
 use std::sync::Arc;
 
 use ckpt_config::{Loaded, Loader, Setting};
@@ -24,7 +23,6 @@ use crate::printer::Printer;
 use crate::progress::Progress;
 use crate::quoting;
 use crate::signals;
-use crate::time;
 
 /// Variable that names the workspace as `-w` does.
 const VARIABLE: &str = "CKPT_WORKSPACE";
@@ -158,19 +156,11 @@ impl Place {
         Ok(self.working_service(printer, false)?.existing_store(self.worktree.path())?)
     }
 
-    /// Tells what a first save would do. The store that this needs for a moment is made in the system's temporary
-    /// directory.
+    /// Tells what a first save would do.
     pub(crate) fn plan_first_save(&self, printer: &Printer, force: bool) -> Result<SavePlan> {
-        let checkpoint_dir = Worktree::locate(&self.loaded.config.checkpoint_dir)?;
-        let (path, stores) = (self.worktree.path(), checkpoint_dir.path());
-        // What core says of the place of the stores, it would say of the temporary one.
-        if path.starts_with(stores) || (stores.starts_with(path) && !force) {
-            let reason = WorkspaceFault::Nested(stores.to_owned());
-            return Err(StoreError::Workspace { path: path.to_owned(), reason }.into());
-        }
-        let scratch = env::temp_dir().join(format!("ckpt-plan-{}-{}", process::id(), time::now_ns()));
         let options = self.working_service(printer, force)?.store_options().clone();
-        Ok(CheckpointStore::plan_first_save(&scratch, self.worktree.path(), options)?)
+        let checkpoint_dir = &self.loaded.config.checkpoint_dir;
+        Ok(CheckpointStore::plan_first_save(checkpoint_dir, self.worktree.path(), options)?)
     }
 
     fn working_service(&self, printer: &Printer, force: bool) -> Result<CheckpointService> {

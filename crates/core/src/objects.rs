@@ -36,6 +36,16 @@ impl Objects {
     pub(crate) fn open(store: &Dir, path: &Path) -> Result<Self> {
         let path = path.join("objects");
         let pack_dir = store.open_beneath(b"objects/pack").context("open", path.join("pack"))?;
+        Self::of_packs(pack_dir, path)
+    }
+
+    /// No objects, for a store at `path` that does not exist.
+    pub(crate) fn none(path: &Path) -> Result<Self> {
+        let path = path.join("objects");
+        Self::of_packs(Dir::nothing().context("open", &path)?, path)
+    }
+
+    fn of_packs(pack_dir: Dir, path: PathBuf) -> Result<Self> {
         let packs = PackSet::open(pack_dir).map_err(|err| pack_error(&path, err))?;
         let listings = Mutex::new(LruCache::new(LISTINGS));
         Ok(Self { packs, path, fallback: Mutex::new(None), listings })

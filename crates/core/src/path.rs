@@ -5,7 +5,8 @@ use std::fmt;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
 
-use crate::{Error, PathFault, Result};
+use crate::error::Context;
+use crate::{Error, PathFault, Result, WorkspaceFault};
 
 /// Path of an entry, relative to the worktree: bytes, `/`-separated, never empty, no `.` or `..`, no NUL. Ordered by
 /// bytes.
@@ -98,14 +99,38 @@ impl Worktree {
     /// Finds the real path of `dir`. Where it is missing, the real path of its nearest existing ancestor with the rest.
     ///
     /// # Errors
-    /// When an existing part of it cannot be looked up.
+    /// [`WorkspaceFault::NotADirectory`] when a file stands on the way to it; [`Error::Io`] when an existing part of it
+    /// cannot be looked up.
     pub fn locate(dir: &Path) -> Result<Self> {
-        Ok(Self(real_path(dir)?))
+        real_path(dir).map(Self).map_err(|err| match err {
+            Error::Io { path, source, .. } if source.kind() == std::io::ErrorKind::NotADirectory => {
+                Error::workspace(&path, WorkspaceFault::NotADirectory)
+            }
+            err => err,
+        })
     }
 
     /// The directory, absolute.
     pub fn path(&self) -> &Path {
         &self.0
+    }
+
+    /// Makes sure that a directory stands there.
+    ///
+    /// # Errors
+    /// [`WorkspaceFault::Missing`], [`WorkspaceFault::NotADirectory`], or [`Error::Io`] when it cannot be looked at.
+    pub fn require_dir(&self) -> Result<()> {
+        let fault = |reason| Err(Error::workspace(&self.0, reason));
+        match std::fs::metadata(&self.0) {
+            Ok(meta) if meta.is_dir() => Ok(()),
+            Ok(_) => fault(WorkspaceFault::NotADirectory),
+            Err(err) => match err.kind() {
+                std::io::ErrorKind::NotFound => fault(WorkspaceFault::Missing),
+                // A file stands on the way.
+                std::io::ErrorKind::NotADirectory => fault(WorkspaceFault::NotADirectory),
+                _ => Err(err).context("look at", &self.0),
+            },
+        }
     }
 
     /// Turns what a user typed into a path inside the worktree; `None` is the worktree itself.

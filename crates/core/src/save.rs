@@ -1,10 +1,8 @@
 //! `save`: the worktree becomes a checkpoint.
 
-use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use ckpt_fs::Dir;
 use ckpt_pack::{FinishedPack, Kind};
 
 use crate::checkout::recover;
@@ -17,11 +15,11 @@ use crate::registry;
 use crate::session::Session;
 use crate::snapshot::{self, Against, STAT_CACHE, Snapshot, StoreIngest};
 use crate::state::{self, Encoded, HashOnly, ObjectSink, encode_facts_commit};
-use crate::store::Inner;
+use crate::store::{Inner, create_operation};
 use crate::timeline::NewOperation;
 use crate::{
     ChangeCounts, CheckpointId, CheckpointKind, CheckpointStore, Durability, Error, Notice, ObjectId, Omitted,
-    Operation, OperationKind, PathChange, Recovery, RepoPath, Result, StoreOptions, WorkspaceFault,
+    Operation, OperationKind, PathChange, Recovery, RepoPath, Result, StoreOptions, WorkspaceFault, Worktree,
 };
 
 /// What to save, and how. Made from a message: `store.save("before refactor")`.
@@ -105,6 +103,19 @@ pub struct SavePlan {
     pub notices: Vec<Notice>,
 }
 
+impl SavePlan {
+    fn new(snapshot: Snapshot, differences: Differences, notices: Vec<Notice>) -> Self {
+        Self {
+            changes: differences.changes.iter().map(to_path_change).collect(),
+            files: snapshot.counts.files,
+            bytes: snapshot.counts.bytes,
+            omitted: snapshot.omitted,
+            no_longer_tracked: differences.no_longer_tracked,
+            notices,
+        }
+    }
+}
+
 impl CheckpointStore {
     /// Saves the worktree as a checkpoint. Where nothing changed since head, nothing is written and head's id comes
     /// back with `created: false`. When it returns `Ok`, the checkpoint is durable; when it fails, the store is as it
@@ -132,36 +143,29 @@ impl CheckpointStore {
     /// # Errors
     /// As for [`CheckpointStore::save`].
     pub fn plan_save(&self) -> Result<SavePlan> {
-        let (_, snapshot, differences) = self.compare_with_head()?;
-        let mut notices = snapshot.notices;
+        let (_, mut snapshot, differences) = self.compare_with_head()?;
+        let mut notices = std::mem::take(&mut snapshot.notices);
         notices.extend(recover::is_pending(&self.0)?.then_some(Notice::InterruptedRestore));
-        Ok(SavePlan {
-            changes: differences.changes.iter().map(to_path_change).collect(),
-            files: snapshot.counts.files,
-            bytes: snapshot.counts.bytes,
-            omitted: snapshot.omitted,
-            no_longer_tracked: differences.no_longer_tracked,
-            notices,
-        })
+        Ok(SavePlan::new(snapshot, differences, notices))
     }
 
-    /// Tells what a first save of `worktree` would capture and omit, where there is no store yet that could be asked. A
-    /// store is made at `scratch` for as long as that takes: a directory that does not exist, below one that does.
+    /// Tells what a first save of `worktree` would capture and omit, where there is no store yet that could be asked.
+    /// Writes nothing, nowhere.
     ///
     /// # Errors
     /// As for [`CheckpointStore::open_or_create`] and [`CheckpointStore::save`].
-    pub fn plan_first_save(scratch: &Path, worktree: &Path, options: StoreOptions) -> Result<SavePlan> {
-        let (Some(parent), Some(name)) = (scratch.parent(), scratch.file_name()) else {
-            let source = std::io::ErrorKind::InvalidInput.into();
-            return Err(Error::Io { action: "create", path: scratch.to_owned(), source });
-        };
-        let parent_dir = Dir::open(parent).context("open", parent)?;
-        // The directory must be ours alone, since it is removed with all that is in it.
-        parent_dir.create_dir(name.as_bytes(), 0o700).context("create", scratch)?;
-        let options = StoreOptions { durability: Durability::None, ..options };
-        let plan = Self::open_or_create(scratch, worktree, options).and_then(|store| store.plan_save());
-        parent_dir.remove_tree(name.as_bytes()).context("remove", scratch)?;
-        plan
+    pub fn plan_first_save(checkpoint_dir: &Path, worktree: &Path, options: StoreOptions) -> Result<SavePlan> {
+        let store = Inner::not_made(checkpoint_dir, Worktree::locate(worktree)?, options)?;
+        let commit = create_operation(store.id, &store.options).commit(&store.objects)?;
+        let id = HashOnly.put(Kind::Commit, &commit.encode())?;
+        let broken = || Error::broken(&store.path, "the first operation has no form");
+        let tip = Operation::from_commit(id, &commit).ok_or_else(broken)?;
+        let against = Against { tip: &tip, head: None, clock: None };
+        let mut snapshot = snapshot::take(&store, &against, &HashOnly, &mut HashOnly)?;
+        let mut notices = store.notices().to_vec();
+        notices.append(&mut snapshot.notices);
+        let differences = store.differences(None, &snapshot)?;
+        Ok(SavePlan::new(snapshot, differences, notices))
     }
 
     /// Looks at the worktree without writing, and compares it with head.

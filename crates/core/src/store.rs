@@ -55,7 +55,7 @@ impl CheckpointStore {
         if let Some(store) = Self::open_located(checkpoint_dir, &worktree, options.clone())? {
             return Ok(store);
         }
-        check_worktree(&worktree)?;
+        worktree.require_dir()?;
         let checkpoint_dir = crate::path::real_path(checkpoint_dir)?;
         check_place(&checkpoint_dir, &worktree, &options)?;
         let layout = Layout::new(&checkpoint_dir, &worktree);
@@ -117,11 +117,43 @@ impl CheckpointStore {
 
     /// What opening found worth saying.
     pub fn notices(&self) -> &[Notice] {
-        &self.0.notices
+        self.0.notices()
     }
 }
 
 impl Inner {
+    /// What can be asked before there is a store: nothing is saved, and nothing can be written. Fails where
+    /// [`CheckpointStore::open_or_create`] would refuse to make one. Writes nothing.
+    pub(crate) fn not_made(checkpoint_dir: &Path, worktree: Worktree, options: StoreOptions) -> Result<Self> {
+        worktree.require_dir()?;
+        let checkpoint_dir = crate::path::real_path(checkpoint_dir)?;
+        check_place(&checkpoint_dir, &worktree, &options)?;
+        if let Some(existing) = checkpoint_dir.ancestors().find(|dir| dir.is_dir()) {
+            check_network(existing, &options)?;
+        }
+        match Dir::open(&checkpoint_dir) {
+            Ok(root) => check_owner(&root, &checkpoint_dir, 0o002)?,
+            Err(err) if err.kind() == std::io::ErrorKind::NotFound => {}
+            Err(err) => return Err(err).context("open", &checkpoint_dir),
+        }
+        let notices = registry::moved_from(&checkpoint_dir, &worktree).map(Notice::MovedFrom).into_iter().collect();
+        let layout = Layout::new(&checkpoint_dir, &worktree);
+        let path = layout.store_path();
+        Ok(Self {
+            objects: Objects::none(&path)?,
+            dir: Dir::nothing().context("open", &path)?,
+            own: Dir::nothing().context("open", &path)?,
+            worktree,
+            layout,
+            path,
+            options,
+            id: StoreId::from_bytes([0; 16]),
+            threads: Mutex::new(()),
+            created: false,
+            notices,
+        })
+    }
+
     /// The tip of the timeline.
     pub(crate) fn tip(&self) -> Result<crate::Operation> {
         let id =
@@ -129,20 +161,13 @@ impl Inner {
         crate::Operation::read(&self.objects, crate::OperationId(id))
     }
 
+    /// What opening found worth saying.
+    pub(crate) fn notices(&self) -> &[Notice] {
+        &self.notices
+    }
+
     pub(crate) fn interrupted(&self) -> Result<()> {
         if self.options.observer.interrupted() { Err(Error::Interrupted) } else { Ok(()) }
-    }
-}
-
-/// The directory must be one.
-fn check_worktree(worktree: &Worktree) -> Result<()> {
-    match std::fs::metadata(worktree.path()) {
-        Ok(meta) if meta.is_dir() => Ok(()),
-        Ok(_) => Err(Error::workspace(worktree.path(), WorkspaceFault::NotADirectory)),
-        Err(err) if err.kind() == std::io::ErrorKind::NotFound => {
-            Err(Error::workspace(worktree.path(), WorkspaceFault::Missing))
-        }
-        Err(err) => Err(err).context("look at", worktree.path()),
     }
 }
 
@@ -398,20 +423,9 @@ fn fill(root: &Dir, tmp: &str, layout: &Layout, worktree: &Worktree, options: &S
     Ok(())
 }
 
-/// The first operation, with the empty tree that it stands for.
-fn write_create_operation(
-    store: &Dir,
-    own: &Dir,
-    packs: &Dir,
-    path: &Path,
-    id: StoreId,
-    options: &StoreOptions,
-) -> Result<ObjectId> {
-    let fail = |err| pack_error(&path.join("objects"), err);
-    let token = ckpt_fs::token().context("name", path)?;
-    let mut writer = PackWriter::create(own, &token, 0).map_err(fail)?;
-    let objects = Objects::open(store, path)?;
-    let operation = NewOperation {
+/// The first operation of a store.
+pub(crate) fn create_operation(id: StoreId, options: &StoreOptions) -> NewOperation<'static> {
+    NewOperation {
         kind: OperationKind::Create,
         parent: None,
         time_ns: options.clock.now_ns(),
@@ -426,8 +440,23 @@ fn write_create_operation(
         undo_next: None,
         redo_next: None,
         subject: b"",
-    };
-    let commit = operation.commit(&objects)?.encode();
+    }
+}
+
+/// Packs the first operation, with the empty tree that it stands for.
+fn write_create_operation(
+    store: &Dir,
+    own: &Dir,
+    packs: &Dir,
+    path: &Path,
+    id: StoreId,
+    options: &StoreOptions,
+) -> Result<ObjectId> {
+    let fail = |err| pack_error(&path.join("objects"), err);
+    let token = ckpt_fs::token().context("name", path)?;
+    let mut writer = PackWriter::create(own, &token, 0).map_err(fail)?;
+    let objects = Objects::open(store, path)?;
+    let commit = create_operation(id, options).commit(&objects)?.encode();
     let mut encoder = ckpt_pack::Encoder::new();
     let mut tip = ObjectId::ZERO;
     for (kind, content) in [(Kind::Tree, b"".as_slice()), (Kind::Commit, &commit)] {

@@ -53,6 +53,16 @@ impl Dir {
         Ok(Self::from(rustix::fs::open(path.as_os_str().as_bytes(), flags, Mode::empty())?))
     }
 
+    /// A directory in which nothing stands and nothing can be made, for looking where there is none yet: it has no names
+    /// and no files to read, and every other call answers `NotADirectory`.
+    ///
+    /// # Errors
+    /// What opening `/dev/null` answers.
+    pub fn nothing() -> io::Result<Self> {
+        let flags = OFlags::RDONLY | OFlags::CLOEXEC;
+        Ok(Self::from(rustix::fs::open("/dev/null", flags, Mode::empty())?))
+    }
+
     /// Opens the directory `name`.
     ///
     /// # Errors
@@ -144,9 +154,17 @@ impl Dir {
     /// Reads the names in this directory into `entries`, sorted by bytes. Each call starts at the beginning.
     ///
     /// # Errors
-    /// What `getdents` answers; `entries` is then not to be used.
-    #[cfg(target_os = "linux")]
+    /// What `getdents` or `readdir` answers; `entries` is then not to be used.
     pub fn read_entries(&self, entries: &mut Entries) -> io::Result<()> {
+        match self.read_names(entries) {
+            // No other handle than that of `nothing` is of something else than a directory.
+            Err(err) if err.kind() == io::ErrorKind::NotADirectory => Ok(()),
+            read => read,
+        }
+    }
+
+    #[cfg(target_os = "linux")]
+    fn read_names(&self, entries: &mut Entries) -> io::Result<()> {
         thread_local! {
             static BUFFER: std::cell::RefCell<Vec<MaybeUninit<u8>>> =
                 std::cell::RefCell::new(vec![MaybeUninit::uninit(); 32 * 1024]);
@@ -167,12 +185,8 @@ impl Dir {
         Ok(())
     }
 
-    /// Reads the names in this directory into `entries`, sorted by bytes. Each call starts at the beginning.
-    ///
-    /// # Errors
-    /// What `readdir` answers; `entries` is then not to be used.
     #[cfg(not(target_os = "linux"))]
-    pub fn read_entries(&self, entries: &mut Entries) -> io::Result<()> {
+    fn read_names(&self, entries: &mut Entries) -> io::Result<()> {
         self.was_read.store(true, Ordering::Relaxed);
         entries.clear();
         for entry in rustix::fs::Dir::read_from(&self.fd)? {
@@ -190,7 +204,9 @@ impl Dir {
     pub fn read_file(&self, name: &[u8], limit: u64) -> io::Result<Option<Vec<u8>>> {
         let file = match self.open_file(name) {
             Ok(file) => file,
-            Err(err) if err.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(err) if matches!(err.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
+                return Ok(None);
+            }
             Err(err) => return Err(err),
         };
         let stat = Self::stat_file(&file)?;
@@ -245,6 +261,15 @@ mod tests {
         let expected: Vec<Vec<u8>> = vec![b"a".to_vec(), b"a.b".to_vec(), b"b".to_vec(), b"\xff\xfe".to_vec()];
         assert_eq!(names(&dir), expected);
         assert_eq!(names(&dir), expected);
+    }
+
+    #[test]
+    fn nothing_has_no_names_and_takes_none() {
+        let nothing = Dir::nothing().unwrap();
+        assert!(names(&nothing).is_empty() && names(&nothing).is_empty());
+        assert!(nothing.read_file(b"f", 10).unwrap().is_none());
+        let refused = [nothing.create_new(b"f", 0o600).map(drop), nothing.create_dir(b"d", 0o700)];
+        assert!(refused.iter().all(|made| made.as_ref().is_err_and(|err| err.kind() == io::ErrorKind::NotADirectory)));
     }
 
     #[test]

@@ -160,9 +160,9 @@ impl Node {
     }
 }
 
-/// The state with nothing in it.
+/// The state with nothing in it. It is in no store, and needs none.
 pub(crate) fn empty() -> Node {
-    Node::Stored(Stored { tree: ObjectId::EMPTY_TREE, facts: None, inherited: Defaults::default() })
+    Node::Loaded(Arc::default())
 }
 
 /// The state of a tree and a facts commit.
