@@ -163,3 +163,61 @@ fn the_variable_names_the_workspace() {
     assert_eq!(sandbox.paths_in(&output.id()), ["a"]);
     assert_eq!(sandbox.stores().len(), 1);
 }
+
+#[test]
+fn a_file_is_no_workspace() {
+    let sandbox = Sandbox::new();
+    sandbox.write("dir/file", "1");
+    let dir = sandbox.at("dir");
+    for path in [dir.join("file"), dir.join("file/below")] {
+        for words in ["ls", "show", "status", "diff", "reset", "undo", "rollback HEAD a", "save", "save --dry-run"] {
+            let output = sandbox.call(words.split(' ')).env("CKPT_WORKSPACE", &path).run().exits(1);
+            let _ =
+                output.says("not a directory").says(&format!("-w {} status", dir.display())).keeps_quiet_about("mkdir");
+            let output = sandbox.call(words.split(' ')).arg("--json").env("CKPT_WORKSPACE", &path).run();
+            let _ = output.fails_with("not-a-directory");
+        }
+    }
+    assert!(sandbox.stores().is_empty());
+}
+
+#[test]
+fn a_misspelled_workspace_is_not_to_be_made() {
+    let sandbox = Sandbox::new();
+    sandbox.write("a", "1");
+    sandbox.save("first");
+    let typo = sandbox.root().join("wrok/x");
+    for words in ["ls", "show", "status", "diff", "reset", "undo", "rollback HEAD a", "save", "save --dry-run"] {
+        let output = sandbox.call(words.split(' ')).env("CKPT_WORKSPACE", &typo).run().exits(1);
+        let _ = output.says("no such directory").says("ckpt workspaces").keeps_quiet_about("mkdir");
+        let output = sandbox.call(words.split(' ')).arg("--json").env("CKPT_WORKSPACE", &typo).run();
+        let _ = output.fails_with("missing-workspace");
+    }
+    assert_eq!(sandbox.stores().len(), 1);
+}
+
+#[test]
+fn a_workspace_that_is_gone_says_how_it_comes_back() {
+    let sandbox = Sandbox::new();
+    let project = sandbox.root().join("group/project");
+    fs::create_dir_all(&project).unwrap();
+    fs::write(project.join("a"), "1").unwrap();
+    let call = |words: &str| sandbox.call(words.split(' ')).env("CKPT_WORKSPACE", &project);
+    let _ = call("save").run().ok();
+    fs::remove_dir_all(&project).unwrap();
+    let reset = format!("ckpt -w {} reset", project.display());
+    for words in ["status", "diff", "save", "save --dry-run", "reset --dry-run"] {
+        let _ = call(words).run().exits(1).says("no such directory").says(&reset).keeps_quiet_about("mkdir");
+    }
+    // It may be on a volume: nobody makes it unasked.
+    fs::remove_dir_all(sandbox.root().join("group")).unwrap();
+    let _ = call("reset").run().exits(1).says(&format!("mkdir -p {}", project.display()));
+    fs::create_dir_all(&project).unwrap();
+    let _ = call("reset").run().ok();
+    assert_eq!(fs::read_to_string(project.join("a")).unwrap(), "1");
+    fs::remove_dir_all(&project).unwrap();
+    fs::write(&project, "a file").unwrap();
+    for words in ["status", "reset"] {
+        let _ = call(words).run().exits(1).says("not a directory").says(&reset).keeps_quiet_about("mkdir");
+    }
+}

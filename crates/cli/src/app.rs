@@ -1,13 +1,14 @@
 //! What every command has at hand: the global options, the printer, the workspace.
 
 use std::cell::OnceCell;
-use std::path::PathBuf;
+use std::path::Path;
 
 use ckpt_service::{CheckpointId, CheckpointStore, Notice, Recovery, StoreError};
 use serde::Serialize;
 
 use crate::args::{GlobalArgs, Invocation};
 use crate::errors::{Exit, Failure, Result};
+use crate::hints::Whereabouts;
 use crate::printer::{Printer, Verbosity};
 use crate::quoting;
 use crate::wording;
@@ -19,7 +20,7 @@ pub(crate) struct App {
     pub(crate) printer: Printer,
     pub(crate) invocation: Invocation,
     /// Known as soon as it is found, so that a later failure names it.
-    workspace: OnceCell<PathBuf>,
+    at: OnceCell<Whereabouts>,
 }
 
 impl App {
@@ -34,15 +35,15 @@ impl App {
             global: global.clone(),
             printer: Printer::new(global.json, verbosity, global.color),
             invocation: Invocation::of(global),
-            workspace: OnceCell::new(),
+            at: OnceCell::new(),
         }
     }
 
     /// Ends a run: tells the failure, if it is one, and says how the process ends.
     pub(crate) fn finish(&self, result: Result<Exit>) -> Exit {
         result.unwrap_or_else(|failure| {
-            let failure = failure.with_default_hint(&self.invocation);
-            self.printer.failure(&failure, self.workspace.get().map(PathBuf::as_path));
+            let failure = failure.with_default_hint(&self.invocation, self.at.get());
+            self.printer.failure(&failure, self.workspace());
             failure.exit
         })
     }
@@ -50,14 +51,18 @@ impl App {
     /// Finds the workspace.
     pub(crate) fn place(&self) -> Result<Place> {
         let place = Place::find(&self.global)?;
-        let _ = self.workspace.set(place.worktree.path().to_owned());
+        let _ = self.at.set(place.whereabouts());
         place.tell_warnings(&self.printer);
         Ok(place)
     }
 
     /// Prints the object of a command, with `--json`.
     pub(crate) fn object<T: Serialize>(&self, schema: &str, body: T) -> Result<()> {
-        self.printer.object(schema, self.workspace.get().map(PathBuf::as_path), body)
+        self.printer.object(schema, self.workspace(), body)
+    }
+
+    fn workspace(&self) -> Option<&Path> {
+        self.at.get().map(|at| at.workspace.as_path())
     }
 
     /// Passes on what the library found worth saying.

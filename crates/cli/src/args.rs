@@ -114,18 +114,28 @@ impl Invocation {
         words.map(crate::quoting::shell).collect::<Vec<_>>().join(" ")
     }
 
+    /// Writes a command that is about no workspace.
+    pub(crate) fn command_for_none<W: Into<OsString>>(&self, words: impl IntoIterator<Item = W>) -> String {
+        self.without_workspace().command(words)
+    }
+
     /// The same for another workspace.
     pub(crate) fn command_for<W: Into<OsString>>(
         &self,
         workspace: PathBuf,
         words: impl IntoIterator<Item = W>,
     ) -> String {
+        let mut other = self.without_workspace();
+        other.0.splice(0..0, ["-w".into(), workspace.into()]);
+        other.command(words)
+    }
+
+    fn without_workspace(&self) -> Self {
         let mut other = self.clone();
         if let Some(at) = other.0.iter().position(|word| word == "-w") {
             other.0.drain(at..at + 2);
         }
-        other.0.splice(0..0, ["-w".into(), workspace.into()]);
-        other.command(words)
+        other
     }
 }
 
@@ -178,6 +188,7 @@ mod tests {
         let invocation = Invocation::of(&cli.global);
         assert_eq!(invocation.command(["undo"]), "ckpt -w 'a b' --config c.toml undo");
         assert_eq!(invocation.command_for("/x".into(), ["ls"]), "ckpt -w /x --config c.toml ls");
+        assert_eq!(invocation.command_for_none(["workspaces"]), "ckpt --config c.toml workspaces");
         assert_eq!(Invocation::default().command_for("/x".into(), ["ls"]), "ckpt -w /x ls");
     }
 

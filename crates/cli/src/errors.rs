@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use ckpt_service::{Error, StoreError};
 
 use crate::args::Invocation;
-use crate::hints;
+use crate::hints::{self, Whereabouts};
 use crate::object::ErrorBody;
 
 /// Result of a command's parts.
@@ -126,11 +126,11 @@ impl Failure {
     }
 
     /// Fills in the hint that belongs to the code, unless the command had a better one.
-    pub(crate) fn with_default_hint(mut self, invocation: &Invocation) -> Self {
+    pub(crate) fn with_default_hint(mut self, invocation: &Invocation, at: Option<&Whereabouts>) -> Self {
         if self.hint.is_none() && self.code == "nothing-saved" {
             self.hint = Some(format!("make a first checkpoint: {}", invocation.command(["save"])));
         } else if self.hint.is_none() {
-            self.hint = self.source.as_deref().and_then(|err| hints::for_error(err, invocation));
+            self.hint = self.source.as_deref().and_then(|err| hints::for_error(err, invocation, at));
         }
         self
     }

@@ -3,7 +3,8 @@
 //! A hint is a sentence, and where it is about a command the sentence ends in `: ` and the command, which works when it
 //! is pasted.
 
-use std::path::Path;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
 
 use ckpt_service::{
     ConfigError, Error, ObjectFault, PathFault, Redirect, RevisionFault, StoreError, StoreFault, WorkspaceFault,
@@ -15,10 +16,37 @@ use crate::quoting;
 /// Ids that a hint names before it says "and others".
 const MAX_CANDIDATES: usize = 4;
 
-/// The hint for an error; `None` where nothing can be said that the error does not say itself.
-pub(crate) fn for_error(err: &Error, invocation: &Invocation) -> Option<String> {
+/// Where a run works; both are absolute.
+#[derive(Debug)]
+pub(crate) struct Whereabouts {
+    /// The workspace.
+    pub(crate) workspace: PathBuf,
+    /// Where its checkpoints are kept.
+    pub(crate) checkpoint_dir: PathBuf,
+}
+
+/// What a path belongs to.
+enum Part<'a> {
+    Workspace(&'a Path),
+    Checkpoints(&'a Path),
+}
+
+impl Whereabouts {
+    /// The part that `path` lies in; the store may stand inside the workspace, never the other way round.
+    fn part_of(&self, path: &Path) -> Option<Part<'_>> {
+        if path.starts_with(&self.checkpoint_dir) {
+            Some(Part::Checkpoints(&self.checkpoint_dir))
+        } else {
+            path.starts_with(&self.workspace).then_some(Part::Workspace(&self.workspace))
+        }
+    }
+}
+
+/// The hint for an error; `None` where nothing can be said that the error does not say itself. `at` is not known before
+/// the workspace is found.
+pub(crate) fn for_error(err: &Error, invocation: &Invocation, at: Option<&Whereabouts>) -> Option<String> {
     match err {
-        Error::Store(err) => for_store_error(err, invocation),
+        Error::Store(err) => for_store_error(err, invocation, at),
         Error::Config(err) => ConfigError::hint(err),
         Error::Redirected(redirect) => Some(for_redirect(redirect, invocation)),
         Error::WorkingDir(_) => Some("change to a directory that exists: cd".to_owned()),
@@ -29,7 +57,7 @@ pub(crate) fn for_error(err: &Error, invocation: &Invocation) -> Option<String> 
     }
 }
 
-fn for_store_error(err: &StoreError, invocation: &Invocation) -> Option<String> {
+fn for_store_error(err: &StoreError, invocation: &Invocation, at: Option<&Whereabouts>) -> Option<String> {
     match err {
         StoreError::Workspace { path, reason } => for_workspace(path, reason, invocation),
         StoreError::Store { path, reason } => for_store(path, reason, invocation),
@@ -46,7 +74,7 @@ fn for_store_error(err: &StoreError, invocation: &Invocation) -> Option<String> 
         }),
         StoreError::Interrupted => Some("everything is as it was before".to_owned()),
         StoreError::Input { what: "message", .. } => Some("take the NUL byte out of the message".to_owned()),
-        StoreError::Io { path, source, .. } => for_io(path, source.kind()),
+        StoreError::Io { path, source, .. } => for_io(path, source.kind(), at),
         _ => None,
     }
 }
@@ -54,11 +82,14 @@ fn for_store_error(err: &StoreError, invocation: &Invocation) -> Option<String> 
 fn for_workspace(path: &Path, reason: &WorkspaceFault, invocation: &Invocation) -> Option<String> {
     let quoted = quoting::shell(path);
     Some(match reason {
-        WorkspaceFault::Missing => format!("create it: mkdir -p {quoted}"),
-        WorkspaceFault::NotADirectory => {
-            let parent = path.parent().unwrap_or(path);
-            format!("name the directory that holds it: {}", invocation.command_for(parent.to_owned(), ["save"]))
+        // It has checkpoints: where it has none, nobody came as far as to fail like this.
+        WorkspaceFault::Missing => {
+            format!("bring it back: {}", invocation.command_for(path.to_owned(), ["reset"]))
         }
+        WorkspaceFault::NotADirectory => format!(
+            "move away what stands there, then bring the directory back: {}",
+            invocation.command_for(path.to_owned(), ["reset"])
+        ),
         WorkspaceFault::Refused => format!(
             "name a directory below it with -w; or, if you mean all of it: {}",
             invocation.command_for(path.to_owned(), ["save", "--force-workspace"])
@@ -145,18 +176,62 @@ fn for_path(reason: PathFault, invocation: &Invocation) -> String {
     }
 }
 
-fn for_io(path: &Path, kind: std::io::ErrorKind) -> Option<String> {
-    let quoted = quoting::shell(path);
-    match kind {
-        std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded => {
-            Some("make room, or keep checkpoints on another disk with --checkpoint-dir".to_owned())
+fn for_io(path: &Path, kind: ErrorKind, at: Option<&Whereabouts>) -> Option<String> {
+    let part = at.and_then(|at| at.part_of(path));
+    match (kind, part) {
+        (ErrorKind::StorageFull | ErrorKind::QuotaExceeded, Some(Part::Workspace(dir))) => Some(format!(
+            "no room is left on the disk of the workspace; make some and try again; to see how much: {}",
+            room(dir)
+        )),
+        (ErrorKind::StorageFull | ErrorKind::QuotaExceeded, Some(Part::Checkpoints(dir))) => Some(format!(
+            "no room is left on the disk of the checkpoints; make some, or keep them on another disk with \
+             --checkpoint-dir; to see how much: {}",
+            room(dir)
+        )),
+        (ErrorKind::StorageFull | ErrorKind::QuotaExceeded, None) => {
+            Some(format!("no room is left on that disk; to see how much: {}", room(path.parent().unwrap_or(path))))
         }
-        std::io::ErrorKind::PermissionDenied => Some(format!("see whose it is: ls -ld {quoted}")),
-        std::io::ErrorKind::ReadOnlyFilesystem => {
+        (ErrorKind::PermissionDenied, _) => Some(format!("see whose it is: ls -ld {}", quoting::shell(path))),
+        (ErrorKind::ReadOnlyFilesystem, Some(Part::Workspace(_))) => {
+            Some("the disk of the workspace cannot be written; mount it so that it can, and try again".to_owned())
+        }
+        (ErrorKind::ReadOnlyFilesystem, _) => {
             Some("keep checkpoints where they can be written, with --checkpoint-dir".to_owned())
         }
         _ => None,
     }
+}
+
+/// The hint for a restore that had begun to change files, and that could neither be ended nor taken back.
+pub(crate) fn for_pending(err: &StoreError, invocation: &Invocation, at: &Whereabouts) -> String {
+    let status = invocation.command(["status"]);
+    let full = match err {
+        StoreError::Io { path, source, .. }
+            if matches!(source.kind(), ErrorKind::StorageFull | ErrorKind::QuotaExceeded) =>
+        {
+            at.part_of(path)
+        }
+        _ => None,
+    };
+    match full {
+        Some(Part::Workspace(dir)) => format!(
+            "no room is left on the disk of the workspace ({}); make some, then let the next command finish what was \
+             begun: {status}",
+            room(dir)
+        ),
+        Some(Part::Checkpoints(dir)) => format!(
+            "no room is left on the disk of the checkpoints ({}); make some, then let the next command finish what was \
+             begun: {status}",
+            room(dir)
+        ),
+        None => format!("mend that, then let the next command finish what was begun: {status}"),
+    }
+}
+
+/// The command that tells how full a disk is. The directory may be still to be made.
+fn room(dir: &Path) -> String {
+    let existing = dir.ancestors().find(|dir| dir.exists()).unwrap_or(dir);
+    format!("df -h {}", quoting::shell(existing))
 }
 
 fn for_redirect(redirect: &Redirect, invocation: &Invocation) -> String {
@@ -177,13 +252,22 @@ mod tests {
     use super::*;
 
     fn hint(err: StoreError) -> String {
-        for_error(&err.into(), &Invocation::default()).unwrap()
+        for_error(&err.into(), &Invocation::default(), None).unwrap()
+    }
+
+    #[test]
+    fn a_full_disk_is_told_by_what_lies_on_it() {
+        let at = Whereabouts { workspace: "/w".into(), checkpoint_dir: "/w/c".into() };
+        let hint = |path: &str| for_io(Path::new(path), ErrorKind::QuotaExceeded, Some(&at)).unwrap();
+        assert!(hint("/w/src/main.rs").contains("disk of the workspace"));
+        assert!(hint("/w/c/w_0/objects/pack/x").contains("disk of the checkpoints"));
+        assert!(!hint("/elsewhere/x").contains("--checkpoint-dir"));
     }
 
     #[test]
     fn commands_in_hints_are_quoted() {
         let err = StoreError::Workspace { path: "/a b".into(), reason: WorkspaceFault::Missing };
-        assert_eq!(hint(err), "create it: mkdir -p '/a b'");
+        assert_eq!(hint(err), "bring it back: ckpt -w '/a b' reset");
         let reason = RevisionFault::OtherWorkspace("/it's".into());
         let err = StoreError::Revision { spec: "abcd".into(), reason };
         assert_eq!(hint(err), r"look at it there: ckpt -w '/it'\''s' show abcd");

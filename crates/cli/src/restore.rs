@@ -2,18 +2,22 @@
 
 use ckpt_service::{
     CheckpointId, CheckpointStore, Conflict, LeftAlone, Notice, OperationId, OperationKind, PathChange, Plan, Receipt,
-    Recovery, RepoPath,
+    Recovery, RepoPath, StoreError, WorkspaceFault,
 };
 use serde::Serialize;
 
 use crate::app::App;
 use crate::changes;
-use crate::errors::{Exit, Result};
+use crate::errors::{Exit, Failure, Result};
+use crate::hints;
 use crate::json::{self, Change, Counts, JsonPath, Reasoned, Recovered};
 use crate::paint::Role;
+use crate::quoting;
 use crate::reasons;
 use crate::wording;
 use crate::workspace::Place;
+
+type StoreResult<T> = std::result::Result<T, StoreError>;
 
 /// Paths that are named on stderr; the receipt in JSON has all.
 const MAX_LISTED: usize = 10;
@@ -73,6 +77,28 @@ impl From<Receipt> for Restored {
             notices: receipt.notices,
         }
     }
+}
+
+/// Takes what a restore answered; of a failure it says what there is to do, which is not what other commands would say.
+pub(crate) fn answered<T>(app: &App, place: &Place, store: &CheckpointStore, result: StoreResult<T>) -> Result<T> {
+    result.map_err(|err| {
+        let hint = match &err {
+            StoreError::Workspace { path, reason: WorkspaceFault::Missing } => Some(format!(
+                "it may be on a volume that is not mounted; if it is gone for good, make it and try again: mkdir -p {}",
+                quoting::shell(path)
+            )),
+            StoreError::Interrupted => None,
+            _ if store.is_restore_pending().unwrap_or(false) => {
+                Some(hints::for_pending(&err, &app.invocation, &place.whereabouts()))
+            }
+            _ => None,
+        };
+        let failure = Failure::from(err);
+        match hint {
+            Some(hint) => failure.hint(hint),
+            None => failure,
+        }
+    })
 }
 
 /// The body of `ckpt.rollback/1`, `ckpt.reset/1`, `ckpt.undo/1` and `ckpt.redo/1`.

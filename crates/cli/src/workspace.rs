@@ -13,12 +13,12 @@ use std::sync::Arc;
 
 use ckpt_config::{Loaded, Loader, Setting};
 use ckpt_service::{
-    CheckpointService, CheckpointStore, Error, RepoPath, SavePlan, StoreError, StoreOptions, WorkspaceFault, Worktree,
-    check_redirect,
+    CheckpointService, CheckpointStore, Error, RepoPath, SavePlan, StoreOptions, Worktree, check_redirect,
 };
 
-use crate::args::GlobalArgs;
+use crate::args::{GlobalArgs, Invocation};
 use crate::errors::{Failure, Result};
+use crate::hints::Whereabouts;
 use crate::printer::Printer;
 use crate::progress::Progress;
 use crate::quoting;
@@ -50,29 +50,34 @@ pub(crate) struct Place {
     pub(crate) loaded: Loaded,
     /// Directory that paths are relative to, as they are typed and as they are shown.
     base: PathBuf,
+    /// For hints.
+    invocation: Invocation,
 }
 
 impl Place {
     /// Finds the workspace of this process, without opening its store.
     pub(crate) fn find(global: &GlobalArgs) -> Result<Self> {
         let working_dir = env::current_dir();
+        let invocation = Invocation::of(global);
         if let Some(named) = named(global) {
             // An absolute directory needs no other to start from.
             let from = match working_dir {
                 Err(_) if named.is_absolute() => named.clone(),
                 other => other.map_err(no_working_dir)?,
             };
-            let worktree = Worktree::locate(&from.join(named))?;
+            let path = from.join(named);
+            let worktree = Worktree::locate(&path).map_err(|err| unknown(&invocation, &path, err.into()))?;
             let loaded = load(global, &from, worktree.path())?;
             let base = worktree.path().to_owned();
-            return Ok(Self { worktree, choice: Choice::Named, loaded, base });
+            return Ok(Self { worktree, choice: Choice::Named, loaded, base, invocation });
         }
         let base = working_dir.map_err(no_working_dir)?;
         let root = repository_root(&base);
         for candidate in base.ancestors() {
             let loaded = load(global, &base, candidate)?;
             if has_store(&loaded, candidate) {
-                return Ok(Self { worktree: Worktree::locate(candidate)?, choice: Choice::Tracked, loaded, base });
+                let worktree = Worktree::locate(candidate)?;
+                return Ok(Self { worktree, choice: Choice::Tracked, loaded, base, invocation });
             }
             if Some(candidate) == root {
                 break;
@@ -83,7 +88,16 @@ impl Place {
             None => (base.as_path(), Choice::WorkingDir),
         };
         let loaded = load(global, &base, dir)?;
-        Ok(Self { worktree: Worktree::locate(dir)?, choice, loaded, base })
+        Ok(Self { worktree: Worktree::locate(dir)?, choice, loaded, base, invocation })
+    }
+
+    /// Where the workspace is, and where its checkpoints are.
+    pub(crate) fn whereabouts(&self) -> Whereabouts {
+        let checkpoint_dir = &self.loaded.config.checkpoint_dir;
+        // Errors name real paths.
+        let real =
+            Worktree::locate(checkpoint_dir).map_or_else(|_| checkpoint_dir.clone(), |dir| dir.path().to_owned());
+        Whereabouts { workspace: self.worktree.path().to_owned(), checkpoint_dir: real }
     }
 
     /// Whether it is the current directory.
@@ -147,7 +161,8 @@ impl Place {
     /// Opens the store for a save, or makes it.
     pub(crate) fn open_or_create(&self, printer: &Printer, force: bool) -> Result<CheckpointStore> {
         check_redirect(&self.loaded, self.worktree.path())?;
-        Ok(self.working_service(printer, force)?.store(self.worktree.path())?)
+        let opened = self.working_service(printer, force)?.store(self.worktree.path());
+        opened.map_err(|err| self.unknown(err.into()))
     }
 
     /// Opens the store for a plan; `None` where there is none yet.
@@ -159,8 +174,8 @@ impl Place {
     /// Tells what a first save would do.
     pub(crate) fn plan_first_save(&self, printer: &Printer, force: bool) -> Result<SavePlan> {
         let options = self.working_service(printer, force)?.store_options().clone();
-        let checkpoint_dir = &self.loaded.config.checkpoint_dir;
-        Ok(CheckpointStore::plan_first_save(checkpoint_dir, self.worktree.path(), options)?)
+        let plan = CheckpointStore::plan_first_save(&self.loaded.config.checkpoint_dir, self.worktree.path(), options);
+        plan.map_err(|err| self.unknown(err.into()))
     }
 
     fn working_service(&self, printer: &Printer, force: bool) -> Result<CheckpointService> {
@@ -175,14 +190,32 @@ impl Place {
 
     fn existing(&self, service: &CheckpointService) -> Result<CheckpointStore> {
         let path = self.worktree.path();
-        match service.existing_store(path)? {
-            Some(store) => Ok(store),
-            None if path.is_dir() => Err(nothing_saved(path)),
-            None => {
-                let reason = WorkspaceFault::Missing;
-                Err(StoreError::Workspace { path: path.to_owned(), reason }.into())
-            }
+        if let Some(store) = service.existing_store(path)? {
+            return Ok(store);
         }
+        self.worktree.require_dir().map_err(|err| self.unknown(err.into()))?;
+        Err(nothing_saved(path))
+    }
+
+    fn unknown(&self, failure: Failure) -> Failure {
+        unknown(&self.invocation, self.worktree.path(), failure)
+    }
+}
+
+/// Adds what to do about a directory that is none, and that no store knows: most likely it is misspelled. Nothing in it
+/// could be read or saved, so that nobody is told to make it.
+fn unknown(invocation: &Invocation, path: &Path, failure: Failure) -> Failure {
+    match failure.code {
+        "missing-workspace" => failure.hint(format!(
+            "check how it is spelled; to see which directories have checkpoints: {}",
+            invocation.command_for_none(["workspaces"])
+        )),
+        "not-a-directory" => {
+            let dir = path.ancestors().find(|dir| dir.is_dir()).unwrap_or(Path::new("/"));
+            let status = invocation.command_for(dir.to_owned(), ["status"]);
+            failure.hint(format!("name the directory that holds it: {status}"))
+        }
+        _ => failure,
     }
 }
 

@@ -30,6 +30,15 @@ impl Status {
 }
 
 impl CheckpointStore {
+    /// Whether a restore was begun and neither ended nor taken back, so that the next command that writes finishes it; or
+    /// runs right now.
+    ///
+    /// # Errors
+    /// [`Error::Io`](crate::Error::Io) when the store cannot be read.
+    pub fn is_restore_pending(&self) -> Result<bool> {
+        recover::is_pending(&self.0)
+    }
+
     /// Compares the worktree with head. Writes nothing, neither in the store nor in the worktree, unless an interrupted
     /// restore has to be finished first.
     ///

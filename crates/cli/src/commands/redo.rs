@@ -2,7 +2,7 @@
 
 use crate::app::App;
 use crate::errors::{Exit, Failure, Result};
-use crate::restore::Restored;
+use crate::restore::{self, Restored};
 
 /// Take back the last undo
 ///
@@ -20,8 +20,11 @@ pub(crate) fn run(app: &App, args: &RedoArgs) -> Result<Exit> {
     let place = app.place()?;
     let store = place.open_for_work(&app.printer)?;
     app.tell_notices(store.notices());
-    let restored =
-        if args.dry_run { store.plan_redo()?.map(Restored::from) } else { store.redo()?.map(Restored::from) };
+    let restored = if args.dry_run {
+        store.plan_redo()?.map(Restored::from)
+    } else {
+        restore::answered(app, &place, &store, store.redo())?.map(Restored::from)
+    };
     match restored {
         Some(restored) => restored.tell(app, &place, &store),
         None => Err(Failure::new("nothing-to-redo", "nothing to redo: no undo is left to take back")

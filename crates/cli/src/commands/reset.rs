@@ -3,7 +3,7 @@
 use crate::app::App;
 use crate::args;
 use crate::errors::{Exit, Result};
-use crate::restore::Restored;
+use crate::restore::{self, Restored};
 
 /// Bring the whole workspace back to a checkpoint
 ///
@@ -30,6 +30,10 @@ pub(crate) fn run(app: &App, args: &ResetArgs) -> Result<Exit> {
     app.tell_notices(store.notices());
     let corrected = ["rollback", "HEAD", &args.revision].map(Into::into);
     let id = app.resolve_or_correct(&store, &place, &args.revision, &corrected)?;
-    let restored: Restored = if args.dry_run { store.plan_reset(id)?.into() } else { store.reset(id)?.into() };
+    let restored: Restored = if args.dry_run {
+        store.plan_reset(id)?.into()
+    } else {
+        restore::answered(app, &place, &store, store.reset(id))?.into()
+    };
     restored.tell(app, &place, &store)
 }

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use crate::app::{self, App};
 use crate::args;
 use crate::errors::{Exit, Failure, Result};
-use crate::restore::Restored;
+use crate::restore::{self, Restored};
 
 /// Bring files or directories back as they were at a checkpoint
 ///
@@ -58,7 +58,10 @@ pub(crate) fn run(app: &App, args: &RollbackArgs) -> Result<Exit> {
         let inside = place.repo_path(typed)?;
         paths.push(inside.map_or_else(|| place.worktree.path().to_owned(), |path| path.as_path().to_owned()));
     }
-    let restored: Restored =
-        if args.dry_run { store.plan_rollback(id, &paths)?.into() } else { store.rollback(id, &paths)?.into() };
+    let restored: Restored = if args.dry_run {
+        store.plan_rollback(id, &paths)?.into()
+    } else {
+        restore::answered(app, &place, &store, store.rollback(id, &paths))?.into()
+    };
     restored.tell(app, &place, &store)
 }
