@@ -152,6 +152,32 @@ fn a_path_that_is_ignored_now_is_no_longer_tracked_c43() {
 }
 
 #[test]
+fn a_path_that_was_dropped_is_named_by_the_save_that_drops_it_and_never_again_c43() {
+    let sandbox = Sandbox::new();
+    sandbox.write(".env", "secret");
+    sandbox.write("dist/x", "built");
+    sandbox.write("a", "1");
+    let first = sandbox.save("first");
+    sandbox.write(".gitignore", ".env\ndist/\n");
+    let dropping = sandbox.ckpt("save --strict second").exits(3).says("no longer tracked").says(".env").says("dist");
+    let again = sandbox.ckpt("save --strict again").ok().keeps_quiet_about(".env").keeps_quiet_about("dist");
+    assert_eq!(dropping.id(), again.id());
+    sandbox.write("a", "2");
+    for words in ["status", "save --strict --dry-run", "save --strict third", "status", "save --strict --always"] {
+        let _ = sandbox.ckpt(words).ok().keeps_quiet_about(".env").keeps_quiet_about("dist");
+        let json = sandbox.ckpt(&format!("{words} --json")).ok().json();
+        assert_eq!((json["omitted"].to_string(), json["no_longer_tracked"].to_string()), ("[]".into(), "[]".into()));
+    }
+    // It is still nothing that a restore takes away, and the older checkpoint has it.
+    let _ = sandbox.ckpt("reset HEAD~1").ok();
+    assert_eq!(sandbox.text(".env"), "secret");
+    sandbox.write(".env", "newer secret");
+    let _ = sandbox.ckpt(&format!("reset {first}")).ok();
+    assert_eq!(sandbox.text(".env"), "secret");
+    assert!(sandbox.is_held("newer secret"));
+}
+
+#[test]
 fn rules_from_above_that_ignore_everything_are_not_used_c44() {
     let sandbox = Sandbox::new();
     let project = sandbox.home().join("project");

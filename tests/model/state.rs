@@ -60,6 +60,14 @@ impl State {
         self.entries == other.entries && self.omitted == other.omitted
     }
 
+    /// The omitted paths that are told to people: one that is ignored now only while head has it.
+    pub(crate) fn told(&self, head: Option<&Self>) -> BTreeMap<Bytes, &'static str> {
+        let is_in_head = |path: &Bytes| head.is_some_and(|head| head.entries.contains_key(path));
+        let mut told = self.omitted.clone();
+        told.retain(|path, reason| *reason != "ignored-in-head" || is_in_head(path));
+        told
+    }
+
     /// Takes over what `other` has at and below `path`.
     pub(crate) fn take(&mut self, other: &Self, path: &[u8]) {
         remove(&mut self.entries, path);

@@ -2,16 +2,27 @@
 
 use crate::objects::Objects;
 use crate::state::{self, Change, EntryInfo, HashOnly, Node, find, replace, unomit};
-use crate::{ChangeCounts, ChangeKind, EntrySide, ObjectId, Omitted, PathChange, RepoPath, Result};
+use crate::{ChangeCounts, ChangeKind, EntrySide, ObjectId, Omitted, PathChange, Reason, RepoPath, Result};
 
 /// The worktree beside head.
 pub(crate) struct Differences {
     /// As [`visible`] has them.
     pub(crate) changes: Vec<Change>,
-    /// Paths of head that a rule leaves out now.
+    /// Paths of head that a rule leaves out now, sorted.
     pub(crate) no_longer_tracked: Vec<RepoPath>,
     /// Whether a checkpoint of the worktree would be the same as head.
     pub(crate) is_same: bool,
+}
+
+impl Differences {
+    /// The omitted paths that there is something to say of: one that is ignored now is news only while head has it, and
+    /// afterwards ignored as any other, although the facts go on to name it.
+    pub(crate) fn told(&self, omitted: Vec<Omitted>) -> Vec<Omitted> {
+        let is_told = |omitted: &Omitted| {
+            omitted.reason != Reason::IgnoredInHead || self.no_longer_tracked.binary_search(&omitted.path).is_ok()
+        };
+        omitted.into_iter().filter(is_told).collect()
+    }
 }
 
 /// Ids of head's tree and facts.

@@ -66,7 +66,8 @@ pub struct Saved {
     pub files: u64,
     /// Size of these in bytes, before compression.
     pub bytes: u64,
-    /// Paths that were seen but not captured, sorted.
+    /// Paths that were seen but not captured, sorted. One that is ignored now is among them only while the checkpoint
+    /// before has it.
     pub omitted: Vec<Omitted>,
     /// Paths of the checkpoint before that a rule leaves out now.
     pub no_longer_tracked: Vec<RepoPath>,
@@ -109,7 +110,7 @@ impl SavePlan {
             changes: differences.changes.iter().map(to_path_change).collect(),
             files: snapshot.counts.files,
             bytes: snapshot.counts.bytes,
-            omitted: snapshot.omitted,
+            omitted: differences.told(snapshot.omitted),
             no_longer_tracked: differences.no_longer_tracked,
             notices,
         }
@@ -244,7 +245,7 @@ fn save(session: &Session<'_>, options: &SaveOptions) -> Result<Saved> {
         changes: ChangeCounts::default(),
         files: snapshot.counts.files,
         bytes: snapshot.counts.bytes,
-        omitted: snapshot.omitted.clone(),
+        omitted: differences.told(snapshot.omitted.clone()),
         no_longer_tracked: differences.no_longer_tracked,
         duration: Duration::ZERO,
         recovered: None,

@@ -12,7 +12,8 @@ pub struct Status {
     pub head: Option<CheckpointInfo>,
     /// Paths that differ, by directory, names in byte order. A new or deleted directory is named with what is in it.
     pub changes: Vec<PathChange>,
-    /// Paths that were seen but would not be captured, sorted.
+    /// Paths that were seen but would not be captured, sorted. One that is ignored now is among them only while head has
+    /// it.
     pub omitted: Vec<Omitted>,
     /// Paths in head that a rule leaves out now. The next checkpoint is without them; older ones still restore them.
     pub no_longer_tracked: Vec<RepoPath>,
@@ -52,7 +53,7 @@ impl CheckpointStore {
         Ok(Status {
             head: head.map(|head| head.info),
             changes: differences.changes.iter().map(to_path_change).collect(),
-            omitted: snapshot.omitted,
+            omitted: differences.told(snapshot.omitted),
             no_longer_tracked: differences.no_longer_tracked,
             recovered,
             notices,
