@@ -176,3 +176,40 @@ fn files_that_are_no_text_are_told_so() {
     let _ = sandbox.ckpt("diff --stat").ok().says("bin");
     assert_eq!(fs::read(sandbox.at("binary")).unwrap(), [0, 1, 3]);
 }
+
+#[test]
+fn a_path_that_is_nowhere_is_an_error() {
+    let sandbox = Sandbox::new();
+    sandbox.write("a", "1");
+    sandbox.save("first");
+    sandbox.write("b", "1");
+    sandbox.save("second");
+    sandbox.remove("b");
+    for words in
+        ["diff -- nosuch", "diff --exit-code -- a nosuch", "diff HEAD~1 HEAD -- nosuch", "diff HEAD -- a --stat"]
+    {
+        let _ = sandbox.ckpt(words).exits(1).says("neither");
+        let _ = sandbox.ckpt(&words.replace("diff", "diff --json")).fails_with("unknown-path");
+    }
+    // In one side alone, and unchanged.
+    for words in ["diff -- b", "diff HEAD~1 HEAD -- b", "diff -- a", "diff -- ."] {
+        let _ = sandbox.ckpt(words).ok();
+    }
+}
+
+#[test]
+fn a_path_that_a_rule_leaves_out_is_named_and_not_compared() {
+    let sandbox = Sandbox::new();
+    sandbox.write("a", "1");
+    sandbox.write(".gitignore", "target/\n");
+    sandbox.save("first");
+    sandbox.write("target/x", "1");
+    sandbox.fifo("fifo");
+    sandbox.write("new", "1");
+    let output = sandbox.ckpt("diff --exit-code -- a target/x target fifo").ok();
+    let _ = output.clone().says("target/x").says("fifo").keeps_quiet_about("  a\n");
+    let json = sandbox.ckpt("diff --json -- a target fifo new").ok().json();
+    let named: Vec<_> =
+        json["not_captured"].as_array().unwrap().iter().map(|path| path["path"].as_str().unwrap()).collect();
+    assert_eq!(named, ["target", "fifo"], "{json}");
+}

@@ -150,3 +150,19 @@ fn rollback_dry_run_writes_nothing() {
     assert_eq!(sandbox.text("a"), "two");
     assert_same(&objects, &Tree::with_identity(&sandbox.store().join("objects")));
 }
+
+#[test]
+fn a_named_path_that_no_checkpoint_can_hold_is_named_as_left_alone() {
+    let sandbox = Sandbox::new();
+    sandbox.write("a", "1");
+    let first = sandbox.save("without");
+    sandbox.fifo("fifo");
+    sandbox.save("second");
+    for (to, word) in [("HEAD", "omitted-in-target"), (&first, "not-captured")] {
+        for words in ["--dry-run", "--json --dry-run", "", "--json"] {
+            let output = sandbox.ckpt(&format!("rollback {to} fifo a {words}")).ok();
+            let _ = output.says("fifo").says(word);
+        }
+    }
+    assert!(sandbox.has("fifo"));
+}

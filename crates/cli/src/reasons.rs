@@ -46,6 +46,7 @@ pub(crate) fn left_alone(reason: LeftAloneReason) -> &'static str {
     match reason {
         LeftAloneReason::IgnoredInTarget => "ignored by the checkpoint's rules",
         LeftAloneReason::OmittedInTarget => "not captured by the checkpoint",
+        LeftAloneReason::NotCaptured => "no checkpoint can hold it, so it is not taken away",
         _ => "the checkpoint says nothing about it",
     }
 }

@@ -13,7 +13,7 @@ use crate::path::{is_below, split};
 use crate::state::{self, Change, EntryInfo, HashOnly, Node, ObjectSink};
 use crate::{
     CheckpointId, CheckpointStore, EntryKind, Error, Notice, ObjectFault, ObjectId, PathChange, PathFault, Recovery,
-    RepoPath, Result,
+    RepoPath, Result, Worktree,
 };
 
 /// What to compare.
@@ -38,6 +38,9 @@ pub struct Diff {
     pub to: Option<CheckpointId>,
     /// Paths that differ, by directory, names in byte order.
     pub files: Vec<FileDiff>,
+    /// Paths that were asked for and stand in the worktree, but are in neither side: left out by a rule, and not
+    /// compared.
+    pub not_captured: Vec<RepoPath>,
     /// An interrupted restore that was finished first.
     pub recovered: Option<Recovery>,
     /// What else should be known.
@@ -91,9 +94,17 @@ impl CheckpointStore {
     /// Compares two states; only the given paths and what is below them, or everything where none are given.
     ///
     /// # Errors
-    /// [`Error::Revision`](crate::Error::Revision) for ids that are not of this store; errors of reading.
+    /// [`Error::Revision`](crate::Error::Revision) for ids that are not of this store; [`PathFault::Unknown`] for a path
+    /// that is in neither state and not in the worktree; errors of reading.
     pub fn diff(&self, compare: Compare, paths: &[RepoPath]) -> Result<Diff> {
-        let mut diff = Diff { from: None, to: None, files: Vec::new(), recovered: None, notices: Vec::new() };
+        let mut diff = Diff {
+            from: None,
+            to: None,
+            files: Vec::new(),
+            not_captured: Vec::new(),
+            recovered: None,
+            notices: Vec::new(),
+        };
         let objects = &self.0.objects;
         let (old, new) = match compare {
             Compare::Between(from, to) => {
@@ -133,8 +144,21 @@ impl CheckpointStore {
         worktree: Option<&Dir>,
         paths: &[RepoPath],
     ) -> Result<Diff> {
+        let objects = &self.0.objects;
+        let is_in = |state: Option<&Node>, path: &RepoPath| -> Result<bool> {
+            Ok(state.map(|state| state::find(objects, state, path.as_bytes())).transpose()?.flatten().is_some())
+        };
+        for path in paths {
+            if is_in(old, path)? || is_in(Some(new), path)? {
+                continue;
+            }
+            if !stands(self.worktree(), path) {
+                return Err(Error::Path { path: path.as_path().to_owned(), reason: PathFault::Unknown });
+            }
+            diff.not_captured.push(path.clone());
+        }
         let mut changes = Vec::new();
-        state::diff(&self.0.objects, old, Some(new), &mut |change| {
+        state::diff(objects, old, Some(new), &mut |change| {
             let is_wanted = |path: &RepoPath| is_below(&change.path, path.as_bytes());
             if paths.is_empty() || paths.iter().any(is_wanted) {
                 changes.push(change);
@@ -208,20 +232,16 @@ impl CheckpointStore {
     /// As for [`CheckpointStore::diff`]; [`PathFault::Unknown`] when the path is in neither.
     pub fn file_diff(&self, from: CheckpointId, path: &Path) -> Result<Patch> {
         let repo_path = self.worktree().repo_path(self.worktree().path(), path)?;
-        let paths: Vec<RepoPath> = repo_path.iter().cloned().collect();
-        let diff = self.diff(Compare::ToWorktree(from), &paths)?;
-        if diff.files.is_empty()
-            && let Some(repo_path) = repo_path
-        {
-            let state = self.require_checkpoint(from)?.state(&self.0.objects)?;
-            let in_checkpoint = state::find(&self.0.objects, &state, repo_path.as_bytes())?.is_some();
-            let in_worktree = self.worktree().path().join(repo_path.as_path()).symlink_metadata().is_ok();
-            if !in_checkpoint && !in_worktree {
-                return Err(Error::Path { path: path.to_owned(), reason: PathFault::Unknown });
-            }
-        }
-        Ok(diff.patch())
+        let paths: Vec<RepoPath> = repo_path.into_iter().collect();
+        Ok(self.diff(Compare::ToWorktree(from), &paths)?.patch())
     }
+}
+
+/// Whether something may stand at a path of the worktree. Not through links: what is behind them is not in it.
+pub(crate) fn stands(worktree: &Worktree, path: &RepoPath) -> bool {
+    let (dir, name) = split(path.as_bytes());
+    let found = Dir::open(worktree.path()).and_then(|root| root.open_beneath(dir)).and_then(|dir| dir.stat(name));
+    !found.is_err_and(|err| ckpt_fs::is_absence(&err))
 }
 
 /// A file or link, whole.

@@ -115,6 +115,8 @@ pub enum LeftAloneReason {
     IgnoredInTarget,
     /// The target omitted it, so that the target says nothing about it.
     OmittedInTarget,
+    /// It was named, is not in the target, and is nothing that a checkpoint can hold: a FIFO, say.
+    NotCaptured,
 }
 
 impl LeftAloneReason {
@@ -123,6 +125,7 @@ impl LeftAloneReason {
         match self {
             Self::IgnoredInTarget => "ignored-in-target",
             Self::OmittedInTarget => "omitted-in-target",
+            Self::NotCaptured => "not-captured",
         }
     }
 }
@@ -151,7 +154,7 @@ pub struct Plan {
     pub changes: Vec<PathChange>,
     /// Paths that differ but stay.
     pub conflicts: Vec<Conflict>,
-    /// Paths that the target says nothing about.
+    /// Paths that the target says nothing about, or that were named and cannot be captured.
     pub left_alone: Vec<LeftAlone>,
     /// Paths among `changes` that were edited since the operation that is taken back (undo and redo only). Their bytes
     /// are in the safety checkpoint.
@@ -187,7 +190,7 @@ pub struct Receipt {
     pub changes: Vec<PathChange>,
     /// Paths that differ from the target but were left as they are.
     pub conflicts: Vec<Conflict>,
-    /// Paths that the target says nothing about.
+    /// Paths that the target says nothing about, or that were named and cannot be captured.
     pub left_alone: Vec<LeftAlone>,
     /// Paths among `changes` that had been edited since the operation that was taken back.
     pub edited_since: Vec<RepoPath>,

@@ -2,16 +2,15 @@
 
 use std::path::Path;
 
-use ckpt_fs::Dir;
-
 use crate::checkout::{self, Restore, recover};
 use crate::checkpoint::Checkpoint;
-use crate::path::split;
+use crate::diff::stands;
 use crate::session::Session;
 use crate::snapshot::head_rules;
 use crate::state::{self, Entry, Node};
 use crate::{
-    CheckpointId, CheckpointStore, EntryKind, Error, OperationKind, PathFault, Plan, Receipt, RepoPath, Result,
+    CheckpointId, CheckpointStore, Conflict, EntryKind, Error, LeftAlone, LeftAloneReason, OperationKind, PathChange,
+    PathFault, Plan, Receipt, RepoPath, Result,
 };
 
 impl CheckpointStore {
@@ -29,6 +28,9 @@ impl CheckpointStore {
         let recovered = recover::finish(&session)?;
         let mut receipt = self.with_rollback(&to, paths.as_deref(), |restore| checkout::run(&session, restore))?;
         receipt.recovered = recovered;
+        // It is done: that this cannot be found out is no reason to say that it failed.
+        let named = self.named_without_effect(&to, paths.as_deref(), &receipt.changes, &receipt.conflicts);
+        add(&mut receipt.left_alone, named.unwrap_or_default());
         Ok(receipt)
     }
 
@@ -39,7 +41,36 @@ impl CheckpointStore {
     pub fn plan_rollback<P: AsRef<Path>>(&self, to: CheckpointId, paths: &[P]) -> Result<Plan> {
         let to = self.require_checkpoint(to)?;
         let paths = self.scope(paths)?;
-        self.with_rollback(&to, paths.as_deref(), |restore| checkout::dry_run(&self.0, restore))
+        let mut plan = self.with_rollback(&to, paths.as_deref(), |restore| checkout::dry_run(&self.0, restore))?;
+        let named = self.named_without_effect(&to, paths.as_deref(), &plan.changes, &plan.conflicts)?;
+        add(&mut plan.left_alone, named);
+        Ok(plan)
+    }
+
+    /// The paths that should go and stay, because no checkpoint can hold what stands there.
+    fn named_without_effect(
+        &self,
+        to: &Checkpoint,
+        paths: Option<&[RepoPath]>,
+        changes: &[PathChange],
+        conflicts: &[Conflict],
+    ) -> Result<Vec<LeftAlone>> {
+        let objects = &self.0.objects;
+        let saved = to.state(objects)?;
+        let mut named = Vec::new();
+        for path in paths.unwrap_or_default() {
+            let mut touched = changes.iter().map(|change| &change.path).chain(conflicts.iter().map(|it| &it.path));
+            if touched.any(|touched| touched.starts_with(path))
+                || state::find(objects, &saved, path.as_bytes())?.is_some()
+                || !stands(self.worktree(), path)
+            {
+                continue;
+            }
+            let is_omitted = self.omitted(to.info.id)?.iter().any(|omitted| path.starts_with(&omitted.path));
+            let reason = if is_omitted { LeftAloneReason::OmittedInTarget } else { LeftAloneReason::NotCaptured };
+            named.push(LeftAlone { path: path.clone(), reason });
+        }
+        Ok(named)
     }
 
     /// The paths that are looked at, each once, none below another; `None` is the whole worktree.
@@ -64,13 +95,8 @@ impl CheckpointStore {
     ) -> Result<T> {
         let objects = &self.0.objects;
         let saved = to.state(objects)?;
-        let root = Dir::open(self.worktree().path()).ok();
         for path in paths.unwrap_or_default() {
-            // Not through links: what is behind them is not in the worktree.
-            let (dir, name) = split(path.as_bytes());
-            let stands = |root: &Dir| root.open_beneath(dir).and_then(|dir| dir.stat(name)).err();
-            let is_absent = root.as_ref().and_then(stands).is_some_and(|err| ckpt_fs::is_absence(&err));
-            if (root.is_none() || is_absent) && state::find(objects, &saved, path.as_bytes())?.is_none() {
+            if !stands(self.worktree(), path) && state::find(objects, &saved, path.as_bytes())?.is_none() {
                 return Err(Error::Path { path: path.as_path().to_owned(), reason: PathFault::Unknown });
             }
         }
@@ -103,5 +129,14 @@ impl CheckpointStore {
             rules: &rules,
             aim: &aim,
         })
+    }
+}
+
+/// Adds what was left alone, each path once.
+fn add(left_alone: &mut Vec<LeftAlone>, named: Vec<LeftAlone>) {
+    for left in named {
+        if !left_alone.iter().any(|known| known.path.starts_with(&left.path) || left.path.starts_with(&known.path)) {
+            left_alone.push(left);
+        }
     }
 }

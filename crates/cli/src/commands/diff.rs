@@ -10,7 +10,7 @@ use crate::app::App;
 use crate::args;
 use crate::comparison::{self, Form, JsonFile};
 use crate::errors::{Exit, Result};
-use crate::json::{JsonPatch, Recovered};
+use crate::json::{self, JsonPatch, JsonPath, Recovered};
 use crate::workspace::Place;
 
 const SCHEMA: &str = "ckpt.diff/1";
@@ -53,6 +53,7 @@ struct Body {
     from: Option<String>,
     to: Option<String>,
     changes: Vec<JsonFile>,
+    not_captured: Vec<JsonPath>,
     more: u64,
     #[serde(flatten)]
     patch: Option<JsonPatch>,
@@ -80,6 +81,9 @@ pub(crate) fn run(app: &App, args: &DiffArgs) -> Result<Exit> {
     app.tell_recovery(diff.recovered.as_ref());
     app.tell_notices(&diff.notices);
     comparison::print(app, &place, &diff, form(args))?;
+    for path in &diff.not_captured {
+        app.printer.say(format_args!("not compared, because a rule leaves it out: {}", place.text(path)));
+    }
     let patch = comparison::json_patch(app, args.patch, &diff);
     app.object(
         SCHEMA,
@@ -87,6 +91,7 @@ pub(crate) fn run(app: &App, args: &DiffArgs) -> Result<Exit> {
             from: diff.from.map(|id| id.to_string()),
             to: diff.to.map(|id| id.to_string()),
             changes: diff.files.iter().map(JsonFile::from).collect(),
+            not_captured: json::paths(&diff.not_captured),
             more: 0,
             patch,
             recovered: diff.recovered.as_ref().map(Recovered::from),
