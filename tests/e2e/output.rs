@@ -121,12 +121,14 @@ fn a_session_reads_like_this() {
     modified  src/main.rs
     $ ckpt reset HEAD~1
     reset to [id 2] "before": +1 ~1 -1
+    the checkpoints that were saved after it stay; to see them: ckpt ls --all
     what was there before is in [id 3]; to take this back: ckpt undo
     deleted   new
     added     notes
     modified  src/main.rs
     $ ckpt undo
     took back the last reset: +1 ~1 -1
+    head is now [id 3] "after"
     what was there before is in [id 2]; to take this back: ckpt redo
     added     new
     deleted   notes

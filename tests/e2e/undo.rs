@@ -228,3 +228,24 @@ fn what_replaced_an_addition_and_cannot_be_held_is_named_and_stays() {
     assert!(sandbox.has("c"), "{undone}");
     assert_eq!(undone.json()["edited_since"].as_array().map(Vec::len), Some(0), "{undone}");
 }
+
+#[test]
+fn a_head_that_moves_past_saves_is_told() {
+    let sandbox = Sandbox::new();
+    sandbox.write("a", "1");
+    let first = sandbox.save("C1");
+    sandbox.write("a", "2");
+    let second = sandbox.save("C2");
+    let reset = sandbox.ckpt(&format!("reset {first}")).ok();
+    let _ = reset.says("were saved after it").says("ckpt ls --all");
+    sandbox.write("b", "mine");
+    sandbox.save("C3");
+    let undone = sandbox.ckpt("undo").ok();
+    let _ = undone.says(&format!("head is now {} \"C2\"", &second[..12])).says("ckpt ls --all");
+    let redone = sandbox.ckpt("redo").ok();
+    let _ = redone.says(&format!("head is now {} \"C1\"", &first[..12])).says("ckpt ls --all");
+    // Forward again: nothing is left behind; and a rollback moves no head.
+    let _ = sandbox.ckpt("undo").ok().says("head is now").keeps_quiet_about("ls --all");
+    let _ = sandbox.ckpt(&format!("rollback {first} a")).ok().keeps_quiet_about("head is now");
+    let _ = sandbox.ckpt("undo").ok().keeps_quiet_about("head is now");
+}

@@ -136,6 +136,7 @@ impl Restored {
         }
         app.printer.data(text)?;
         self.say_what(app, store);
+        self.say_head(app, store);
         self.say_besides(app, place);
         app.object(&format!("ckpt.{}/1", self.kind.word()), self.body(app))?;
         Ok(if self.conflicts.is_empty() { Exit::Done } else { Exit::Partial })
@@ -161,6 +162,38 @@ impl Restored {
             let signs = changes::signs(Counts::of(&self.changes));
             printer.say(format_args!("{what}: {signs}{}", if self.is_plan { "; nothing was written" } else { "" }));
         }
+    }
+
+    /// Where head is now, if an undo or redo moved it; and that checkpoints are out of line now.
+    fn say_head(&self, app: &App, store: &CheckpointStore) {
+        let (Some(head), Some(before)) = (self.head, self.head_before(store)) else { return };
+        if head == before {
+            return;
+        }
+        let printer = &app.printer;
+        let rest = match is_before(store, before, head) {
+            Some(false) => Some(app.invocation.command(["ls", "--all"])),
+            _ => None,
+        };
+        if self.kind == OperationKind::Reset {
+            if let Some(command) = rest {
+                printer.say(format_args!("the checkpoints that were saved after it stay; to see them: {command}"));
+            }
+            return;
+        }
+        let id = printer.err().paint(Role::Id, head.short());
+        let message = store.checkpoint(head).map(|info| wording::quoted_message(&info.message)).unwrap_or_default();
+        let rest = rest.map_or(String::new(), |command| {
+            format!("; the checkpoints that are out of line now stay; to see them: {command}")
+        });
+        printer.say(format_args!("head is now {id} {message}{rest}"));
+    }
+
+    /// Head before it was done.
+    fn head_before(&self, store: &CheckpointStore) -> Option<CheckpointId> {
+        let done = self.operation?;
+        let mut timeline = store.timeline().ok()?.map_while(Result::ok).skip_while(|operation| operation.id != done);
+        timeline.nth(1)?.head
     }
 
     /// What stayed, where the old bytes are, and how to take it back.
@@ -217,6 +250,16 @@ impl Restored {
             recovered: self.recovered.as_ref().map(Recovered::from),
         }
     }
+}
+
+/// Whether `head` was made from `old`, at whatever distance.
+fn is_before(store: &CheckpointStore, old: CheckpointId, head: CheckpointId) -> Option<bool> {
+    let old = store.checkpoint(old).ok()?;
+    let mut at = store.checkpoint(head).ok()?;
+    while at.depth > old.depth {
+        at = store.checkpoint(at.previous?).ok()?;
+    }
+    Some(at.id == old.id)
 }
 
 /// The verb of an operation.
