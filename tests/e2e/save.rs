@@ -240,3 +240,19 @@ fn save_dry_run_refuses_what_a_save_refuses() {
     }
     assert!(sandbox.stores().is_empty());
 }
+
+#[test]
+fn a_dry_run_says_whether_a_checkpoint_would_be_made() {
+    let sandbox = Sandbox::new();
+    sandbox.write("a", "1");
+    let would =
+        |words: &str| sandbox.ckpt(&format!("save --dry-run --json {words}")).ok().json()["would_create"].clone();
+    assert_eq!(would(""), true);
+    let id = sandbox.save("first");
+    let _ = sandbox.ckpt("save --dry-run").ok().says("nothing changed").says("no checkpoint").says(&id[..12]);
+    let _ = sandbox.ckpt("save --dry-run --always").ok().says("would save").keeps_quiet_about("no checkpoint");
+    assert_eq!((would(""), would("--always")), (false.into(), true.into()));
+    sandbox.write("a", "2");
+    let _ = sandbox.ckpt("save --dry-run").ok().says("would save").keeps_quiet_about("no checkpoint");
+    assert_eq!(would(""), true);
+}

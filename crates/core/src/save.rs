@@ -90,6 +90,9 @@ impl Saved {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SavePlan {
+    /// Whether nothing differs from head, so that a checkpoint would be made only with
+    /// [`always`](SaveOptions::always).
+    pub is_same: bool,
     /// Differences from head, by directory, names in byte order.
     pub changes: Vec<PathChange>,
     /// Number of files and links that the checkpoint would hold.
@@ -107,6 +110,7 @@ pub struct SavePlan {
 impl SavePlan {
     fn new(snapshot: Snapshot, differences: Differences, notices: Vec<Notice>) -> Self {
         Self {
+            is_same: differences.is_same,
             changes: differences.changes.iter().map(to_path_change).collect(),
             files: snapshot.counts.files,
             bytes: snapshot.counts.bytes,
@@ -148,6 +152,15 @@ impl CheckpointStore {
         let mut notices = std::mem::take(&mut snapshot.notices);
         notices.extend(recover::is_pending(&self.0)?.then_some(Notice::InterruptedRestore));
         Ok(SavePlan::new(snapshot, differences, notices))
+    }
+
+    /// Tells whether a first save of `worktree` would be refused for where it is. Looks at nothing in it, and writes
+    /// nothing.
+    ///
+    /// # Errors
+    /// Those of [`CheckpointStore::open_or_create`] that are about the place.
+    pub fn check_first_save(checkpoint_dir: &Path, worktree: &Path, options: StoreOptions) -> Result<()> {
+        Inner::not_made(checkpoint_dir, Worktree::locate(worktree)?, options).map(|_| ())
     }
 
     /// Tells what a first save of `worktree` would capture and omit, where there is no store yet that could be asked.

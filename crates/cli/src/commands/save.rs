@@ -59,6 +59,8 @@ struct Body {
     dry_run: bool,
     id: Option<String>,
     created: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    would_create: Option<bool>,
     #[serde(flatten)]
     message: Message,
     counts: Counts,
@@ -208,6 +210,7 @@ fn body(store: &CheckpointStore, saved: &Saved) -> Body {
         dry_run: false,
         id: Some(saved.id.to_string()),
         created: saved.created,
+        would_create: None,
         message: Message::of(&saved.message),
         counts: saved.changes.into(),
         changes: None,
@@ -242,21 +245,38 @@ fn dry_run(app: &App, args: &SaveArgs, place: &Place, message: &[u8]) -> Result<
     };
     app.tell_notices(&plan.notices);
     app.printer.data(changes::lines(place, app.printer.out(), &plan.changes))?;
-    let signs = changes::signs(Counts::of(&plan.changes));
-    let (files, bytes) = (wording::count(plan.files, "file"), wording::bytes(plan.bytes));
-    app.printer.say(format_args!("would save {signs}, {files}, {bytes}; nothing was written"));
+    let would_create = args.always || !plan.is_same;
+    if would_create {
+        let signs = changes::signs(Counts::of(&plan.changes));
+        let (files, bytes) = (wording::count(plan.files, "file"), wording::bytes(plan.bytes));
+        app.printer.say(format_args!("would save {signs}, {files}, {bytes}; nothing was written"));
+    } else {
+        let head = store.as_ref().and_then(|store| store.checkpoint(store.head().ok()??).ok());
+        let held = head.map_or(String::new(), |head| {
+            let id = app.printer.err().paint(Role::Id, head.id.short());
+            format!(", {id} {} holds it", wording::quoted_message(&head.message))
+        });
+        app.printer.say(format_args!("nothing changed{held}; no checkpoint would be made"));
+    }
     tell_omitted(app, place, &plan.omitted, &plan.no_longer_tracked);
     let is_complete = !plan.omitted.iter().any(|omitted| omitted.reason.is_failure());
     let is_nothing_omitted = plan.omitted.is_empty();
-    app.object(SCHEMA, plan_body(store.as_ref(), &plan, message, is_complete))?;
+    app.object(SCHEMA, plan_body(store.as_ref(), &plan, message, would_create, is_complete))?;
     Ok(exit(args, is_complete, is_nothing_omitted))
 }
 
-fn plan_body(store: Option<&CheckpointStore>, plan: &SavePlan, message: &[u8], complete: bool) -> Body {
+fn plan_body(
+    store: Option<&CheckpointStore>,
+    plan: &SavePlan,
+    message: &[u8],
+    would_create: bool,
+    complete: bool,
+) -> Body {
     Body {
         dry_run: true,
         id: None,
         created: false,
+        would_create: Some(would_create),
         message: Message::of(message),
         counts: Counts::of(&plan.changes),
         changes: Some(plan.changes.iter().map(Change::from).collect()),
