@@ -300,3 +300,35 @@ fn an_interrupt_takes_a_reset_back() {
         assert!(!sandbox.store().join("ckpt/journal").exists(), "step {number}: {output}");
     });
 }
+
+#[test]
+fn who_looks_at_the_files_finishes_a_killed_reset_and_nobody_else() {
+    let killed = |number: u64| {
+        let sandbox = Sandbox::new();
+        let words = reset(&sandbox);
+        let _ = sandbox.call(words.split(' ')).fault(number, "kill").run();
+        sandbox
+    };
+    // The last step at which there is something to finish: the timeline was not moved yet.
+    let number = (1..=count_steps(&reset)).rev().find(|number| {
+        let sandbox = killed(*number);
+        sandbox.expect_damage();
+        is_interrupted(&sandbox)
+    });
+    let number = number.unwrap();
+    for words in ["save", "status", "diff", "diff HEAD", "reset", "rollback HEAD a", "undo"] {
+        let sandbox = killed(number);
+        let _ = sandbox.ckpt(words).ok().says("was finished first");
+        assert!(!is_interrupted(&sandbox), "{words}");
+    }
+    let sandbox = killed(number);
+    let before = sandbox.tree();
+    let readers = ["ls", "show", "diff HEAD HEAD", "workspaces", "workspaces -l", "config", "prune"];
+    let plans = ["save --dry-run", "reset --dry-run", "rollback HEAD a --dry-run", "undo --dry-run"];
+    for words in readers.into_iter().chain(plans) {
+        let _ = sandbox.ckpt(words).keeps_quiet_about("was finished first");
+        assert!(is_interrupted(&sandbox), "{words}");
+        assert_same(&before, &sandbox.tree());
+    }
+    let _ = sandbox.ckpt("status").ok().says("was finished first");
+}

@@ -18,7 +18,8 @@ const SCHEMA: &str = "ckpt.diff/1";
 /// Compare checkpoints and the workspace
 ///
 /// Without revisions: from head to the workspace, what changed since the last save. With one: from that checkpoint to
-/// the workspace. With two: from the first to the second. Prints a patch that `git apply` takes in the workspace.
+/// the workspace. With two: from the first to the second. Prints a patch that `git apply` takes in the workspace. A
+/// restore that was interrupted is finished before the workspace is compared.
 #[derive(Debug, clap::Args)]
 pub(crate) struct DiffArgs {
     /// Checkpoint to compare from: an id, the beginning of one, HEAD or HEAD~n

@@ -19,7 +19,7 @@ const SCHEMA: &str = "ckpt.status/1";
 ///
 /// Each path that differs is a line: added, modified, deleted, kind (a file became a directory, say) or mode (only its
 /// permissions differ). Below are the paths that a save would leave out, each with its reason, and those that are no
-/// longer tracked: saved before, and left out by a rule now.
+/// longer tracked: saved before, and left out by a rule now. A restore that was interrupted is finished first.
 #[derive(Debug, clap::Args)]
 pub(crate) struct StatusArgs {
     /// End with exit code 4 if anything differs
