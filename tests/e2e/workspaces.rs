@@ -221,3 +221,80 @@ fn a_workspace_that_is_gone_says_how_it_comes_back() {
         let _ = call(words).run().exits(1).says("not a directory").says(&reset).keeps_quiet_about("mkdir");
     }
 }
+
+#[test]
+fn a_workspace_inside_another_says_which_it_is() {
+    let sandbox = Sandbox::new();
+    sandbox.write("a", "1");
+    sandbox.write("sub/deep/b", "1");
+    sandbox.save("top");
+    let _ = sandbox.call(["-w", "sub", "save"]).run().ok().keeps_quiet_about("inner-workspace");
+    let (sub, w) = (sandbox.at("sub"), sandbox.w());
+    let commands =
+        ["save", "save --dry-run", "ls", "show", "status", "diff", "reset", "rollback HEAD .", "undo", "redo"];
+    for words in commands {
+        let output = sandbox.call(words.split(' ')).dir("sub/deep").run();
+        let _ = output.says(&format!("{}, not", sub.display())).says(&format!("ckpt -w {} status", w.display()));
+        let json = sandbox.call(words.split(' ')).arg("--json").dir("sub/deep").run().json();
+        assert_eq!(json["warnings"][0]["code"], "inner-workspace", "{json}");
+    }
+    // Where there is no doubt: named, the outer one, and what is about no workspace.
+    for (dir, words) in [("sub", "-w . status"), ("", "status"), ("sub", "workspaces"), ("sub", "prune")] {
+        let _ = sandbox.call(words.split(' ')).dir(dir).run().ok().keeps_quiet_about(", not");
+    }
+}
+
+#[test]
+fn a_part_of_a_repository_says_that_it_is_the_workspace() {
+    let sandbox = Sandbox::new();
+    sandbox.git("", &["init", "-q"]);
+    sandbox.write("sub/b", "1");
+    let _ = sandbox.call(["-w", "sub", "save"]).run().ok();
+    let sub = sandbox.at("sub");
+    for words in ["save", "status", "reset"] {
+        let _ = sandbox.call([words]).dir("sub").run().ok().says(&format!("in {}, a part", sub.display()));
+        let _ = sandbox.call([words, "-q"]).dir("sub").run().ok().keeps_quiet_about("a part");
+        let json = sandbox.call([words, "--json"]).dir("sub").run().ok().json();
+        assert_eq!((json["workspace"].as_str(), json["warnings"].to_string()), (sub.to_str(), "[]".to_owned()));
+    }
+    sandbox.save("of all of it");
+    let _ = sandbox.ckpt("status").ok().keeps_quiet_about("a part");
+}
+
+#[test]
+fn a_renamed_workspace_is_found_from_either_name() {
+    let sandbox = Sandbox::new();
+    sandbox.write("a", "1");
+    sandbox.save("first");
+    let (old, new) = (sandbox.w(), sandbox.root().join("elsewhere/renamed"));
+    for new in [sandbox.root().join("renamed"), new] {
+        fs::create_dir_all(new.parent().unwrap()).unwrap();
+        fs::rename(&old, &new).unwrap();
+        for words in ["ls", "show", "status", "diff", "reset", "undo", "rollback HEAD a"] {
+            let output = sandbox.call(words.split(' ')).dir(&new).run().exits(1);
+            let _ = output.says("saved as").says(&format!("ckpt -w {} ls", old.display()));
+        }
+        fs::rename(&new, &old).unwrap();
+    }
+    let new = sandbox.root().join("renamed");
+    fs::rename(&old, &new).unwrap();
+    for words in ["status", "diff", "save"] {
+        let output = sandbox.call(words.split(' ')).dir(sandbox.root()).env("CKPT_WORKSPACE", &old).run().exits(1);
+        let _ = output.says(&format!("it is now {}", new.display())).says(&format!("ckpt -w {} reset", old.display()));
+    }
+    fs::rename(&new, &old).unwrap();
+}
+
+#[test]
+fn no_save_is_offered_where_it_would_be_refused() {
+    let sandbox = Sandbox::new();
+    sandbox.write("a", "1");
+    sandbox.save("first");
+    for (dir, words) in [(sandbox.home(), "--force-workspace"), ("/".into(), "--force-workspace")] {
+        for command in ["ls", "status", "reset"] {
+            let output = sandbox.call([command]).dir(&dir).run().exits(1);
+            let _ = output.says("nothing is saved").says(words).keeps_quiet_about("first checkpoint");
+        }
+    }
+    let _ = sandbox.call(["ls"]).dir(sandbox.store()).run().exits(1).keeps_quiet_about("first checkpoint");
+}

@@ -48,8 +48,15 @@ impl App {
         })
     }
 
-    /// Finds the workspace.
+    /// Finds the workspace, to work on it.
     pub(crate) fn place(&self) -> Result<Place> {
+        let place = self.place_of_settings()?;
+        place.tell_which(&self.printer);
+        Ok(place)
+    }
+
+    /// Finds the workspace for its configuration alone.
+    pub(crate) fn place_of_settings(&self) -> Result<Place> {
         let place = Place::find(&self.global)?;
         let _ = self.at.set(place.whereabouts());
         place.tell_warnings(&self.printer);

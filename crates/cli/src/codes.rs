@@ -63,6 +63,10 @@ pub(crate) const ERRORS: &[(&str, &str)] = &[
 
 /// Code and meaning of every warning.
 pub(crate) const WARNINGS: &[(&str, &str)] = &[
+    (
+        "inner-workspace",
+        "The current directory lies in two workspaces, one inside the other, and the inner one is used; `-w` names one.",
+    ),
     ("worktree-replaced", "The directory is another one than at the last save; its history was kept."),
     ("moved", "The directory was saved under another path before, and has its history there."),
     ("rules-from-above-not-used", "An ignore file above the workspace would ignore all of it, and is not used."),

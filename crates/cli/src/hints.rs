@@ -7,7 +7,8 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use ckpt_service::{
-    ConfigError, Error, ObjectFault, PathFault, Redirect, RevisionFault, StoreError, StoreFault, WorkspaceFault,
+    CheckpointService, Config, ConfigError, Error, ObjectFault, PathFault, Redirect, RevisionFault, StoreError,
+    StoreFault, WorkspaceFault, WorkspaceState,
 };
 
 use crate::args::Invocation;
@@ -59,6 +60,7 @@ pub(crate) fn for_error(err: &Error, invocation: &Invocation, at: Option<&Wherea
 
 fn for_store_error(err: &StoreError, invocation: &Invocation, at: Option<&Whereabouts>) -> Option<String> {
     match err {
+        StoreError::Workspace { path, reason: WorkspaceFault::Missing } => Some(for_missing(path, invocation, at)),
         StoreError::Workspace { path, reason } => for_workspace(path, reason, invocation),
         StoreError::Store { path, reason } => for_store(path, reason, invocation),
         StoreError::Revision { spec, reason } => Some(for_revision(spec, reason, invocation)),
@@ -79,13 +81,32 @@ fn for_store_error(err: &StoreError, invocation: &Invocation, at: Option<&Wherea
     }
 }
 
+/// A workspace that is missing has checkpoints: where it has none, nobody comes as far as to fail like this.
+fn for_missing(path: &Path, invocation: &Invocation, at: Option<&Whereabouts>) -> String {
+    let reset = invocation.command_for(path.to_owned(), ["reset"]);
+    match at.and_then(|at| moved_to(path, at)) {
+        Some(to) => {
+            let shown = quoting::path(&to);
+            let status = invocation.command_for(to, ["status"]);
+            format!("it is now {shown}; to work on it there: {status}; to bring the old files back as well: {reset}")
+        }
+        None => format!("bring it back: {reset}"),
+    }
+}
+
+/// Where a workspace that is missing stands now, if that can be told.
+fn moved_to(path: &Path, at: &Whereabouts) -> Option<PathBuf> {
+    let service = CheckpointService::new(Config::new(&at.checkpoint_dir));
+    let workspaces = service.workspaces().ok()?;
+    workspaces.into_iter().find_map(|workspace| match workspace.state {
+        WorkspaceState::Moved { to, .. } if workspace.path.as_deref() == Some(path) => Some(to),
+        _ => None,
+    })
+}
+
 fn for_workspace(path: &Path, reason: &WorkspaceFault, invocation: &Invocation) -> Option<String> {
     let quoted = quoting::shell(path);
     Some(match reason {
-        // It has checkpoints: where it has none, nobody came as far as to fail like this.
-        WorkspaceFault::Missing => {
-            format!("bring it back: {}", invocation.command_for(path.to_owned(), ["reset"]))
-        }
         WorkspaceFault::NotADirectory => format!(
             "move away what stands there, then bring the directory back: {}",
             invocation.command_for(path.to_owned(), ["reset"])

@@ -18,7 +18,7 @@ use ckpt_service::{
 
 use crate::args::{GlobalArgs, Invocation};
 use crate::errors::{Failure, Result};
-use crate::hints::Whereabouts;
+use crate::hints::{self, Whereabouts};
 use crate::printer::Printer;
 use crate::progress::Progress;
 use crate::quoting;
@@ -50,8 +50,18 @@ pub(crate) struct Place {
     pub(crate) loaded: Loaded,
     /// Directory that paths are relative to, as they are typed and as they are shown.
     base: PathBuf,
+    /// What is above it that somebody may have meant instead.
+    above: Option<Above>,
     /// For hints.
     invocation: Invocation,
+}
+
+/// What lies above a workspace that was found, and may have been meant.
+enum Above {
+    /// Another workspace.
+    Workspace(PathBuf),
+    /// The root of the Git repository, which has no checkpoints.
+    RepositoryRoot(PathBuf),
 }
 
 impl Place {
@@ -69,7 +79,7 @@ impl Place {
             let worktree = Worktree::locate(&path).map_err(|err| unknown(&invocation, &path, err.into()))?;
             let loaded = load(global, &from, worktree.path())?;
             let base = worktree.path().to_owned();
-            return Ok(Self { worktree, choice: Choice::Named, loaded, base, invocation });
+            return Ok(Self { worktree, choice: Choice::Named, loaded, base, above: None, invocation });
         }
         let base = working_dir.map_err(no_working_dir)?;
         let root = repository_root(&base);
@@ -77,7 +87,8 @@ impl Place {
             let loaded = load(global, &base, candidate)?;
             if has_store(&loaded, candidate) {
                 let worktree = Worktree::locate(candidate)?;
-                return Ok(Self { worktree, choice: Choice::Tracked, loaded, base, invocation });
+                let above = above(global, &base, candidate, root)?;
+                return Ok(Self { worktree, choice: Choice::Tracked, loaded, base, above, invocation });
             }
             if Some(candidate) == root {
                 break;
@@ -88,7 +99,7 @@ impl Place {
             None => (base.as_path(), Choice::WorkingDir),
         };
         let loaded = load(global, &base, dir)?;
-        Ok(Self { worktree: Worktree::locate(dir)?, choice, loaded, base, invocation })
+        Ok(Self { worktree: Worktree::locate(dir)?, choice, loaded, base, above: None, invocation })
     }
 
     /// Where the workspace is, and where its checkpoints are.
@@ -114,6 +125,24 @@ impl Place {
             printer.detail(format_args!("configuration read from {}", quoting::path(file)));
         }
         printer.detail(format_args!("workspace {}", quoting::path(self.worktree.path())));
+    }
+
+    /// Says which workspace it is where another directory may have been meant.
+    pub(crate) fn tell_which(&self, printer: &Printer) {
+        let here = quoting::path(self.worktree.path());
+        match &self.above {
+            Some(Above::Workspace(above)) => {
+                let command = self.invocation.command_for(above.clone(), ["status"]);
+                printer.warn(
+                    "inner-workspace",
+                    format_args!("this works on {here}, not on {} above it; for that: {command}", quoting::path(above)),
+                );
+            }
+            Some(Above::RepositoryRoot(root)) => {
+                printer.say(format_args!("in {here}, a part of the Git repository {}", quoting::path(root)));
+            }
+            None => {}
+        }
     }
 
     /// The path as somebody would type it here.
@@ -194,7 +223,26 @@ impl Place {
             return Ok(store);
         }
         self.worktree.require_dir().map_err(|err| self.unknown(err.into()))?;
-        Err(nothing_saved(path))
+        Err(self.nothing_saved(service))
+    }
+
+    /// Says that nothing is saved yet, and what to do: look where it was saved before, or save, unless that is refused.
+    fn nothing_saved(&self, service: &CheckpointService) -> Failure {
+        let path = self.worktree.path();
+        let (failure, checkpoint_dir) = (nothing_saved(path), &service.config().checkpoint_dir);
+        if let Some(old) = ckpt_service::moved_from(checkpoint_dir, &self.worktree) {
+            let (ls, old) = (self.invocation.command_for(old.clone(), ["ls"]), quoting::path(&old));
+            return failure
+                .hint(format!("it was saved as {old} before, and has its checkpoints there; to see them: {ls}"));
+        }
+        let options = service.store_options().clone();
+        match CheckpointStore::check_first_save(checkpoint_dir, path, options) {
+            Err(err) => {
+                let hint = hints::for_error(&err.into(), &self.invocation, None);
+                hint.into_iter().fold(failure, Failure::hint)
+            }
+            Ok(()) => failure,
+        }
     }
 
     fn unknown(&self, failure: Failure) -> Failure {
@@ -252,6 +300,22 @@ fn has_store(loaded: &Loaded, dir: &Path) -> bool {
         // A store that cannot be used is one all the same: the command that opens it says why.
         !matches!(CheckpointStore::open(checkpoint_dir, dir, StoreOptions::default()), Ok(None))
     })
+}
+
+/// What is above the workspace `found`, up to the root of the repository, that may have been meant.
+fn above(global: &GlobalArgs, base: &Path, found: &Path, root: Option<&Path>) -> Result<Option<Above>> {
+    if Some(found) == root {
+        return Ok(None);
+    }
+    for dir in found.ancestors().skip(1) {
+        if has_store(&load(global, base, dir)?, dir) {
+            return Ok(Some(Above::Workspace(dir.to_owned())));
+        }
+        if Some(dir) == root {
+            return Ok(Some(Above::RepositoryRoot(dir.to_owned())));
+        }
+    }
+    Ok(None)
 }
 
 /// The nearest directory at or above `dir` that holds a `.git`.

@@ -60,7 +60,7 @@ pub use path::{RepoPath, Worktree};
 pub use receipt::{
     ChangeKind, Conflict, ConflictReason, EntrySide, LeftAlone, LeftAloneReason, PathChange, Plan, Receipt, Recovery,
 };
-pub use registry::{StoreEntry, StoreState, store_bytes, stores};
+pub use registry::{StoreEntry, StoreState, moved_from, store_bytes, stores};
 pub use removal::{Removal, remove_store, sweep_removed};
 pub use revision::Resolved;
 pub use save::{SaveOptions, SavePlan, Saved};

@@ -216,7 +216,8 @@ pub(crate) fn is_gone(record: &WorktreeRecord) -> bool {
 }
 
 /// The old path of a directory that another store knows under it: same device and inode, and nothing at the old path.
-pub(crate) fn moved_from(checkpoint_dir: &Path, worktree: &Worktree) -> Option<PathBuf> {
+/// Reads the record of each store.
+pub fn moved_from(checkpoint_dir: &Path, worktree: &Worktree) -> Option<PathBuf> {
     let identity = dir_identity(worktree.path())?;
     let root = Dir::open(checkpoint_dir).ok()?;
     let mut entries = Entries::default();

@@ -42,7 +42,8 @@ pub use ckpt_core::{
     LeftAlone, LeftAloneReason, LineCounts, Notice, ObjectFault, ObjectId, Observer, Omitted, Operation, OperationId,
     OperationKind, Page, Patch, PathChange, PathFault, Plan, Reason, Receipt, Recovery, Removal, RepoPath, Resolved,
     RevisionFault, RuleOptions, SaveOptions, SavePlan, Saved, Silent, Status, StoreEntry, StoreFault, StoreId,
-    StoreOptions, StoreState, SystemClock, WorkspaceFault, Worktree, remove_store, store_bytes, stores, sweep_removed,
+    StoreOptions, StoreState, SystemClock, WorkspaceFault, Worktree, moved_from, remove_store, store_bytes, stores,
+    sweep_removed,
 };
 pub use error::{Error, Result};
 pub use prune::{InvalidStore, PruneOutcome, PrunePlan, PrunedStore, prune_stores};

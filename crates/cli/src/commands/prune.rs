@@ -52,7 +52,7 @@ struct Row {
 
 /// Lists what has no workspace, and removes what is gone if somebody says so.
 pub(crate) fn run(app: &App, args: &PruneArgs) -> Result<Exit> {
-    let place = app.place()?;
+    let place = app.place_of_settings()?;
     let service = place.service();
     let checkpoint_dir = service.config().checkpoint_dir.clone();
     let plan = service.invalid()?;

@@ -62,7 +62,7 @@ struct Fault {
 
 /// Lists workspaces.
 pub(crate) fn run(app: &App, args: &WorkspacesArgs) -> Result<Exit> {
-    let place = app.place()?;
+    let place = app.place_of_settings()?;
     let service = place.service();
     let checkpoint_dir = &service.config().checkpoint_dir;
     let workspaces = service.workspaces()?;
