@@ -78,3 +78,15 @@ fn another_file_can_be_named() {
     assert_eq!(sandbox.paths_in(&id), ["a"]);
     let _ = sandbox.call(["save", "--json", "--config", "no-such-file"]).run().fails_with("config-unreadable");
 }
+
+#[test]
+fn several_globs_without_brackets_are_one_and_said_to_be() {
+    let sandbox = Sandbox::new();
+    let config = |value: &str| sandbox.call(["config", "--json"]).config("exclude", value).run().ok().json();
+    let warned = config("*.log,target");
+    assert_eq!(warned["warnings"][0]["code"], "one-glob", "{warned}");
+    assert!(warned["warnings"][0]["message"].as_str().unwrap().contains(r#"["*.log", "target"]"#), "{warned}");
+    for fine in ["*.log", r#"["*.log", "target"]"#, r#"["a,b"]"#] {
+        assert_eq!(config(fine)["warnings"].to_string(), "[]", "{fine}");
+    }
+}

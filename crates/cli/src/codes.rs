@@ -81,6 +81,7 @@ pub(crate) const WARNINGS: &[(&str, &str)] = &[
     ("operation-id", "The id is that of an operation; the checkpoint that it made or moved to was taken."),
     ("message-not-recorded", "Nothing changed, so that the message is not recorded anywhere."),
     ("unknown-key", "A key of the configuration is not known."),
+    ("one-glob", "A list of excludes was written without brackets, and is one glob with commas in it."),
     ("misplaced-key", "A key of the configuration stands where it is not read."),
     ("untrusted-key", "A file in the workspace sets a key that it may not set."),
     (

@@ -39,6 +39,9 @@ pub(crate) fn layers(
             let site =
                 Site { key, full_name: key.name, origin: &origin, base: &ground.working_dir, home: ground.home() };
             let setting = read(&site, value)?;
+            if let Some(globs) = commas(&setting, value) {
+                warnings.push(Warning::OneGlob { globs, origin: origin.clone() });
+            }
             if layer.find(key.name).is_none() { &mut layer } else { &mut hidden }.insert(setting, origin);
         }
         layers.extend([layer, hidden]);
@@ -74,6 +77,16 @@ fn near_misses(variables: &[(OsString, OsString)]) -> Vec<Warning> {
             Some(Warning::UnknownKey { key, origin, nearest })
         })
         .collect()
+}
+
+/// The globs that were meant by a value without brackets and with commas, which is one glob.
+fn commas(setting: &Setting, value: &OsStr) -> Option<Vec<String>> {
+    match setting {
+        Setting::Exclude(globs) if globs.len() == 1 && globs[0].contains(',') && value == globs[0].as_str() => {
+            Some(globs[0].split(',').map(|glob| glob.trim().to_owned()).collect())
+        }
+        _ => None,
+    }
 }
 
 fn read(site: &Site<'_>, value: &OsStr) -> Result<Setting, Error> {

@@ -5,7 +5,7 @@ use std::fmt;
 use crate::key;
 use crate::origin::Origin;
 
-/// Tells of something in a source that has no effect, though someone meant it to.
+/// Tells of something in a source that has no effect, or another one than was meant.
 #[non_exhaustive]
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Warning {
@@ -25,6 +25,13 @@ pub enum Warning {
         /// Where it stands.
         origin: Origin,
     },
+    /// A list that was written without brackets, and so is one glob with commas in it.
+    OneGlob {
+        /// The globs that were most likely meant.
+        globs: Vec<String>,
+        /// Where it stands.
+        origin: Origin,
+    },
     /// A key that files inside the worktree may not set.
     UntrustedKey {
         /// The key with its tables, as it stands in its source.
@@ -41,15 +48,17 @@ impl Warning {
             Self::UnknownKey { .. } => "unknown-key",
             Self::MisplacedKey { .. } => "misplaced-key",
             Self::UntrustedKey { .. } => "untrusted-key",
+            Self::OneGlob { .. } => "one-glob",
         }
     }
 
     /// Returns where the unused value stands.
     pub fn origin(&self) -> &Origin {
         match self {
-            Self::UnknownKey { origin, .. } | Self::MisplacedKey { origin, .. } | Self::UntrustedKey { origin, .. } => {
-                origin
-            }
+            Self::UnknownKey { origin, .. }
+            | Self::MisplacedKey { origin, .. }
+            | Self::OneGlob { origin, .. }
+            | Self::UntrustedKey { origin, .. } => origin,
         }
     }
 }
@@ -67,6 +76,9 @@ impl fmt::Display for Warning {
             }
             Self::MisplacedKey { key, origin } => {
                 write!(out, "{key} ({origin}) is not read there; only [checkpoint] holds this key")
+            }
+            Self::OneGlob { globs, origin } => {
+                write!(out, "the exclude ({origin}) is one glob with commas in it; several are written {globs:?}")
             }
             Self::UntrustedKey { key, origin } => {
                 write!(out, "{key} ({origin}) is ignored, because a file inside the workspace may not set it")
