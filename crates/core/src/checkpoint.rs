@@ -62,9 +62,8 @@ pub struct CheckpointInfo {
     pub omitted: u64,
     /// Whether only some paths were looked at, the rest being taken from `previous`.
     pub partial: bool,
-    /// Whether it is head or in head's lineage. Set by [`CheckpointStore::checkpoints`](crate::CheckpointStore::checkpoints)
-    /// and [`CheckpointStore::lineage`](crate::CheckpointStore::lineage); `false` from other methods.
-    pub in_lineage: bool,
+    /// Whether it is head or in head's lineage. `None` from methods that look at one checkpoint and not at the history.
+    pub in_lineage: Option<bool>,
 }
 
 /// A checkpoint as the store holds it.
@@ -185,7 +184,7 @@ impl Checkpoint {
             bytes: commit.parsed("ckpt-bytes"),
             omitted: commit.parsed("ckpt-omitted").unwrap_or(0),
             partial: commit.header("ckpt-scope").is_some(),
-            in_lineage: false,
+            in_lineage: None,
             message: commit.message,
         };
         Some((Self { info, tree: commit.tree, facts_commit, root_mode }, store))

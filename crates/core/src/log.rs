@@ -63,7 +63,7 @@ impl CheckpointStore {
             let operation = operation?;
             if let (OperationKind::Save, Some(id)) = (operation.kind, operation.checkpoint) {
                 let mut info = Checkpoint::require(&self.0.objects, id, self.0.id)?.info;
-                info.in_lineage = lineage.contains(&id);
+                info.in_lineage = Some(lineage.contains(&id));
                 infos.push(info);
             }
         }
@@ -81,7 +81,7 @@ impl CheckpointStore {
         let mut infos = Vec::new();
         while let Some(id) = next {
             let mut info = Checkpoint::require(&self.0.objects, id, self.0.id)?.info;
-            info.in_lineage = true;
+            info.in_lineage = Some(true);
             next = info.previous;
             infos.push(info);
         }
@@ -103,7 +103,7 @@ impl CheckpointStore {
                 break;
             }
             let mut info = Checkpoint::require(&self.0.objects, id, self.0.id)?.info;
-            info.in_lineage = true;
+            info.in_lineage = Some(true);
             next = info.previous;
             depth = depth.max(info.depth);
             checkpoints.push(info);

@@ -118,3 +118,17 @@ fn the_same_files_clock_and_store_id_give_the_same_checkpoint_id_e1() {
     assert_eq!(ids[0], ids[1]);
     assert_ne!(ids[0].0, ids[0].1);
 }
+
+#[test]
+fn what_one_checkpoint_says_of_itself_leaves_the_history_open() {
+    let temp = tempfile::tempdir().unwrap();
+    let worktree = temp.path().join("w");
+    std::fs::create_dir(&worktree).unwrap();
+    let store = CheckpointStore::open_or_create(&temp.path().join("c"), &worktree, options()).unwrap();
+    let id = store.save("first").unwrap().id;
+    let asked = |infos: Vec<ckpt_core::CheckpointInfo>| infos.iter().map(|info| info.in_lineage).collect::<Vec<_>>();
+    assert_eq!(store.checkpoint(id).unwrap().in_lineage, None);
+    assert_eq!(store.status().unwrap().head.unwrap().in_lineage, None);
+    assert_eq!(asked(store.lineage().unwrap()), [Some(true)]);
+    assert_eq!(asked(store.checkpoints().unwrap()), [Some(true)]);
+}

@@ -60,10 +60,14 @@ pub(crate) fn run(app: &App, args: &LsArgs) -> Result<Exit> {
     app.printer.data(lines(app.printer.out(), &page.checkpoints, head, time::now_ns()))?;
     tell_rest(app, args, page.more, page.elsewhere);
     let row =
-        |info: &CheckpointInfo| Row { checkpoint: info.into(), is_head: info.id == head, in_lineage: info.in_lineage };
+        |info: &CheckpointInfo| Row { checkpoint: info.into(), is_head: info.id == head, in_lineage: is_in_line(info) };
     let checkpoints = page.checkpoints.iter().map(row).collect();
     app.object(SCHEMA, Body { head: head.to_string(), checkpoints, more: page.more, elsewhere: page.elsewhere })?;
     Ok(Exit::Done)
+}
+
+fn is_in_line(info: &CheckpointInfo) -> bool {
+    info.in_lineage == Some(true)
 }
 
 fn lines(painter: Painter, infos: &[CheckpointInfo], head: CheckpointId, now_ns: i64) -> String {
@@ -73,7 +77,7 @@ fn lines(painter: Painter, infos: &[CheckpointInfo], head: CheckpointId, now_ns:
     for (info, age) in infos.iter().zip(ages) {
         let mark = match info.id == head {
             true => "*",
-            false if !info.in_lineage => "-",
+            false if !is_in_line(info) => "-",
             false => " ",
         };
         let id = painter.paint(Role::Id, info.id.short());
@@ -96,6 +100,7 @@ fn tell_rest(app: &App, args: &LsArgs, more: u64, elsewhere: u64) {
     }
     if elsewhere > 0 {
         let command = app.invocation.command(["ls", "--all"]);
-        app.printer.say(format_args!("{elsewhere} on other branches or newer than head: {command}"));
+        app.printer
+            .say(format_args!("{elsewhere} on other branches or newer than head, and safety checkpoints: {command}"));
     }
 }
