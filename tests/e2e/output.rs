@@ -155,3 +155,62 @@ fn quiet_prints_data_alone() {
     assert!(output.stderr.is_empty(), "{output}");
     assert_eq!(sandbox.paths_in(&output.id()), ["a"]);
 }
+
+#[test]
+fn words_of_other_tools_lead_to_ours() {
+    let sandbox = Sandbox::new();
+    for (word, ours) in
+        [("log", "ls"), ("list", "ls"), ("commit", "save"), ("restore", "rollback"), ("checkout", "reset")]
+    {
+        let _ = sandbox.ckpt(word).exits(2).says(&format!("'{ours}'"));
+        let json = sandbox.ckpt(&format!("{word} --json")).exits(2).json();
+        assert!(json["error"]["hint"].as_str().unwrap().contains(ours), "{json}");
+    }
+    sandbox.write("a", "1");
+    sandbox.save("first");
+    for spelling in ["head", "@", "HEAD^", "@~2", "HEAD^^"] {
+        let _ = sandbox.call(["show", spelling]).run().exits(1).says("HEAD~1");
+    }
+}
+
+#[test]
+fn a_message_that_was_not_quoted_is_told_so() {
+    let sandbox = Sandbox::new();
+    sandbox.write("a", "1");
+    for words in ["save a b", "save -m a b", "save --message a b", "save a -m b"] {
+        let output = sandbox.ckpt(words).exits(2);
+        let _ = output.says("needs quotes").says(if words == "save a -m b" { "'b a'" } else { "'a b'" });
+    }
+    let help = sandbox.ckpt("save --help").ok();
+    assert!(help.out().contains("[MESSAGE]\n") && !help.out().contains("[MESSAGE]..."), "{help}");
+    assert!(sandbox.stores().is_empty());
+}
+
+#[test]
+fn a_message_with_quotes_is_one_message() {
+    let sandbox = Sandbox::new();
+    sandbox.write("a", "1");
+    sandbox.save(r#"say "no""#);
+    let _ = sandbox.ckpt("status").ok().says(r#""say \"no\"""#);
+}
+
+#[test]
+fn what_is_missing_is_all_named() {
+    let sandbox = Sandbox::new();
+    let _ = sandbox.ckpt("rollback").exits(2).says("  <REV>\n  <PATH>...");
+    let json = sandbox.ckpt("rollback --json").exits(2).json();
+    assert!(json["error"]["message"].as_str().unwrap().contains("<REV> <PATH>..."), "{json}");
+}
+
+#[test]
+fn each_manual_page_says_whose_it_is() {
+    let sandbox = Sandbox::new();
+    let man = sandbox.root().join("man");
+    std::fs::create_dir(&man).unwrap();
+    let _ = sandbox.call(["man", "--dir"]).arg(&man).run().ok();
+    for page in std::fs::read_dir(&man).unwrap() {
+        let text = std::fs::read_to_string(page.unwrap().path()).unwrap();
+        let title = text.lines().find(|line| line.starts_with(".TH")).unwrap().to_owned();
+        assert!(title.contains(&format!("\"ckpt {}\"", env!("CARGO_PKG_VERSION"))), "{title}");
+    }
+}

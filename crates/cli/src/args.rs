@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use clap::{ArgAction, Args, Parser, Subcommand};
+use clap::{ArgAction, Args, Parser, Subcommand, ValueHint};
 
 use crate::commands::{
     completions, config, diff, ls, man, prune, redo, reset, rollback, save, show, status, undo, workspaces,
@@ -35,7 +35,7 @@ pub(crate) struct Cli {
 #[command(next_help_heading = "Global options")]
 pub(crate) struct GlobalArgs {
     /// Work on exactly this directory; paths are then relative to it [env: CKPT_WORKSPACE]
-    #[arg(short, long, global = true, value_name = "DIR")]
+    #[arg(short, long, global = true, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub(crate) workspace: Option<PathBuf>,
     /// Print one line of JSON on stdout, whatever happens
     #[arg(long, global = true)]
@@ -51,10 +51,10 @@ pub(crate) struct GlobalArgs {
     #[arg(long_help = "When to colour output: auto (on a terminal, unless NO_COLOR is set), always or never")]
     pub(crate) color: ColorChoice,
     /// Keep checkpoints below this directory
-    #[arg(long, global = true, value_name = "DIR")]
+    #[arg(long, global = true, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub(crate) checkpoint_dir: Option<PathBuf>,
     /// Read this configuration file in place of the project's and the user's
-    #[arg(long, global = true, value_name = "FILE")]
+    #[arg(long, global = true, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) config: Option<PathBuf>,
 }
 

@@ -178,10 +178,20 @@ fn for_revision(spec: &str, reason: &RevisionFault, invocation: &Invocation) -> 
         RevisionFault::OtherWorkspace(other) => {
             format!("look at it there: {}", invocation.command_for(other.clone(), ["show", spec]))
         }
+        RevisionFault::TooShort | RevisionFault::Malformed if is_head_elsewhere(spec) => {
+            let show = invocation.command(["show", "HEAD~1"]);
+            format!("head is written HEAD here, and the one before it HEAD~1: {show}")
+        }
         RevisionFault::BeyondLineage(0) => format!("make a first checkpoint: {}", invocation.command(["save"])),
         RevisionFault::BeyondLineage(_) => format!("see all of them: {}", invocation.command(["ls", "-n", "0"])),
         _ => format!("see which there are: {}", invocation.command(["ls", "--all"])),
     }
+}
+
+/// Whether other tools would take it for head, or for a checkpoint before it.
+fn is_head_elsewhere(spec: &str) -> bool {
+    let word = spec.split(['~', '^']).next().unwrap_or_default();
+    word == "@" || word.eq_ignore_ascii_case("HEAD")
 }
 
 fn for_path(reason: PathFault, invocation: &Invocation) -> String {

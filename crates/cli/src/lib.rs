@@ -43,7 +43,7 @@ pub fn run() -> ExitCode {
             let app = app::App::new(&cli.global);
             app.finish(commands::run(&app, &cli.command))
         }
-        Err(refusal) => usage::answer(&argv, &refusal),
+        Err(refusal) => usage::answer(&argv, refusal),
     };
     exit.into()
 }

@@ -154,6 +154,9 @@ impl Restored {
             (OperationKind::Undo | OperationKind::Redo, Some(verb)) => {
                 format!("{} back the last {verb}", if self.is_plan { "would take" } else { "took" })
             }
+            (OperationKind::Rollback, _) => {
+                format!("{} back to {to}", if self.is_plan { "would roll" } else { "rolled" })
+            }
             (kind, _) => format!("{}{} to {to}", if self.is_plan { "would " } else { "" }, kind.word()),
         };
         if self.changes.is_empty() && self.conflicts.is_empty() {

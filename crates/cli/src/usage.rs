@@ -3,13 +3,27 @@
 
 use std::ffi::OsString;
 
-use clap::error::ErrorKind;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use serde::Serialize;
 
 use crate::args;
 use crate::errors::{Exit, Failure, Result};
 use crate::paint::ColorChoice;
 use crate::printer::{Printer, Verbosity};
+
+/// Words of other tools, with the command that does the same here.
+const WORDS_OF_OTHERS: [(&str, &str); 10] = [
+    ("list", "ls"),
+    ("log", "ls"),
+    ("history", "ls"),
+    ("commit", "save"),
+    ("checkpoint", "save"),
+    ("snapshot", "save"),
+    ("create", "save"),
+    ("restore", "rollback"),
+    ("checkout", "reset"),
+    ("revert", "undo"),
+];
 
 /// The body of `ckpt.help/1` and `ckpt.version/1`.
 #[derive(Serialize)]
@@ -25,14 +39,15 @@ pub(crate) fn understood(argv: &[OsString]) -> Vec<OsString> {
 }
 
 /// Prints what clap has to say.
-pub(crate) fn answer(argv: &[OsString], refusal: &clap::Error) -> Exit {
+pub(crate) fn answer(argv: &[OsString], refusal: clap::Error) -> Exit {
+    let refusal = improved(refusal);
     let is_json = args::wants_json(argv);
     let printer = Printer::new(is_json, Verbosity::Normal, ColorChoice::Auto);
     let text = refusal.render();
     let printed = match refusal.kind() {
         ErrorKind::DisplayHelp => information(&printer, "ckpt.help/1", &text),
         ErrorKind::DisplayVersion => information(&printer, "ckpt.version/1", &text),
-        _ if is_json => Err(failure(refusal)),
+        _ if is_json => Err(failure(&refusal)),
         _ => {
             printer.usage(&text);
             return Exit::Usage;
@@ -45,6 +60,23 @@ pub(crate) fn answer(argv: &[OsString], refusal: &clap::Error) -> Exit {
             failure.exit
         }
     }
+}
+
+/// A refusal with what clap cannot know: what other tools call a command, and that a rollback needs paths, too, which is
+/// said better where a revision was given.
+fn improved(mut refusal: clap::Error) -> clap::Error {
+    if let Some(ContextValue::String(word)) = refusal.get(ContextKind::InvalidSubcommand)
+        && let Some((_, ours)) = WORDS_OF_OTHERS.iter().find(|(others, _)| others == word)
+    {
+        refusal.insert(ContextKind::SuggestedSubcommand, ContextValue::String((*ours).to_owned()));
+    }
+    if refusal.kind() == ErrorKind::MissingRequiredArgument
+        && command_of(&refusal.render().to_string()) == "ckpt rollback"
+    {
+        let missing = ["<REV>", "<PATH>..."].map(str::to_owned).into();
+        refusal.insert(ContextKind::InvalidArg, ContextValue::Strings(missing));
+    }
+    refusal
 }
 
 fn information(printer: &Printer, schema: &str, text: &clap::builder::StyledStr) -> Result<()> {
@@ -84,7 +116,7 @@ mod tests {
     use super::*;
 
     fn refused(words: &[&str]) -> Failure {
-        failure(&args::Cli::try_parse_from(words).unwrap_err())
+        failure(&improved(args::Cli::try_parse_from(words).unwrap_err()))
     }
 
     #[test]

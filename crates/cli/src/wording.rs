@@ -31,11 +31,11 @@ pub(crate) fn first_line(message: &[u8]) -> String {
     quoting::line(line.unwrap_or_default().trim_ascii())
 }
 
-/// The first line in quotes, or words that stand for an empty message.
+/// The first line in quotes, with those in it escaped, or words that stand for an empty message.
 pub(crate) fn quoted_message(message: &[u8]) -> String {
     match first_line(message) {
         line if line.is_empty() => "(no message)".to_owned(),
-        line => format!("\"{line}\""),
+        line => format!("\"{}\"", line.replace('"', "\\\"")),
     }
 }
 
@@ -67,6 +67,7 @@ mod tests {
     fn a_message_is_known_by_its_first_line() {
         assert_eq!(first_line(b"\n  before refactor \nmore"), "before refactor");
         assert_eq!(quoted_message(b" \n"), "(no message)");
+        assert_eq!(quoted_message(br#"say "no""#), r#""say \"no\"""#);
         assert_eq!(quoted_message(b"x\x07"), "\"x\\u{7}\"");
     }
 }

@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use ckpt_service::{CheckpointStore, Compare};
+use clap::ValueHint;
 use serde::Serialize;
 
 use crate::app::App;
@@ -29,7 +30,7 @@ pub(crate) struct DiffArgs {
     #[arg(value_name = "TO", value_parser = args::revision)]
     to: Option<String>,
     /// Compare only these, and what is below them
-    #[arg(value_name = "PATH", last = true)]
+    #[arg(value_name = "PATH", value_hint = ValueHint::AnyPath, last = true)]
     paths: Vec<PathBuf>,
     /// Show how many lines changed where
     #[arg(long, conflicts_with = "name_only")]

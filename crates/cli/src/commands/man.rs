@@ -12,9 +12,12 @@ use crate::errors::{Exit, Failure, Result};
 use crate::json::JsonPath;
 use crate::quoting;
 
+/// The program that the pages are about.
+const SOURCE: &str = concat!("ckpt ", env!("CARGO_PKG_VERSION"));
+
 /// Print the manual page, or write the pages of all commands
 ///
-/// To read it: `ckpt man | man -l -`.
+/// To read it: `ckpt man | man -l -`. To have all of them: `ckpt man --dir ~/.local/share/man/man1`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct ManArgs {
     /// Write ckpt.1 and a page for each command into this directory, which must exist
@@ -38,6 +41,8 @@ pub(crate) fn run(app: &App, args: &ManArgs) -> Result<Exit> {
         None => {
             let mut page = Vec::new();
             Man::new(command)
+                .source(SOURCE)
+                .manual("ckpt manual")
                 .render(&mut page)
                 .map_err(|err| Failure::new("internal", "cannot make the page").because(&err))?;
             app.printer.data(&page)?;
@@ -58,7 +63,8 @@ pub(crate) fn run(app: &App, args: &ManArgs) -> Result<Exit> {
 
 /// Writes the page of one command, and answers its file.
 fn write(command: &clap::Command, dir: &Path) -> Result<PathBuf> {
-    Man::new(command.clone()).generate_to(dir).map_err(|err| {
+    let page = Man::new(command.clone()).source(SOURCE).manual("ckpt manual");
+    page.generate_to(dir).map_err(|err| {
         Failure::new("io", format!("cannot write manual pages to {}", quoting::path(dir)))
             .because(&err)
             .at(dir)

@@ -3,6 +3,8 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
+use clap::ValueHint;
+
 use crate::app::{self, App};
 use crate::args;
 use crate::errors::{Exit, Failure, Result};
@@ -22,7 +24,7 @@ pub(crate) struct RollbackArgs {
     #[arg(value_name = "REV", value_parser = args::revision)]
     revision: String,
     /// What to bring back; after -- also names that look like options
-    #[arg(value_name = "PATH")]
+    #[arg(value_name = "PATH", value_hint = ValueHint::AnyPath)]
     paths: Vec<PathBuf>,
     /// Show what would change, and write nothing
     #[arg(long)]

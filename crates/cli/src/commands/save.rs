@@ -31,13 +31,15 @@ const MAX_LISTED: usize = 10;
 /// Everything in the workspace is saved, except what .gitignore and .ckptignore files and the configuration leave out.
 /// The first save of a directory also makes the place where its checkpoints are kept.
 #[derive(Debug, clap::Args)]
-#[command(override_usage = "ckpt save [OPTIONS] [MESSAGE]")]
 pub(crate) struct SaveArgs {
     /// What the checkpoint is remembered by, as one word; - reads it from stdin
     #[arg(value_name = "MESSAGE")]
-    words: Vec<OsString>,
+    word: Option<OsString>,
+    /// Words of a message that was not quoted
+    #[arg(hide = true)]
+    more_words: Vec<OsString>,
     /// The same as MESSAGE
-    #[arg(short, long, value_name = "MESSAGE", conflicts_with = "words", allow_hyphen_values = true)]
+    #[arg(short, long, value_name = "MESSAGE", allow_hyphen_values = true)]
     message: Option<OsString>,
     /// Make a checkpoint even if nothing changed
     #[arg(long)]
@@ -117,10 +119,11 @@ fn exit(args: &SaveArgs, is_complete: bool, is_nothing_omitted: bool) -> Exit {
 
 /// The message, if one was given. Several words are a message that was not quoted.
 fn message(app: &App, args: &SaveArgs) -> Result<Option<Vec<u8>>> {
-    let given = match (args.words.as_slice(), &args.message) {
-        ([], None) => return Ok(None),
-        ([word], None) | ([], Some(word)) => word.clone(),
-        (words, _) => {
+    let words: Vec<&OsString> = args.message.iter().chain(&args.word).chain(&args.more_words).collect();
+    let given = match words.as_slice() {
+        [] => return Ok(None),
+        [word] => (*word).clone(),
+        words => {
             let mut command = vec!["save".into()];
             for (is_given, option) in [
                 (args.always, "--always"),
@@ -130,6 +133,7 @@ fn message(app: &App, args: &SaveArgs) -> Result<Option<Vec<u8>>> {
             ] {
                 command.extend(is_given.then(|| option.into()));
             }
+            let words: Vec<_> = words.iter().map(|word| word.as_os_str()).collect();
             let message = words.join(" ".as_ref());
             command.extend(message.as_bytes().starts_with(b"-").then(|| "--".into()));
             command.push(message);
