@@ -52,7 +52,8 @@ impl Agent {
 
 /// Works through the task of the project in `dir`, with checkpoints in `checkpoint_dir`.
 pub(crate) fn run(dir: &Path, checkpoint_dir: &Path, out: &mut dyn Write) -> Result<(), Box<dyn Error>> {
-    let task = std::fs::read_to_string(dir.join("task.txt"))?;
+    let task = dir.join("task.txt");
+    let task = std::fs::read_to_string(&task).map_err(|err| format!("cannot read {}: {err}", task.display()))?;
     // An agent that takes the user's own configuration leaves these lines out and mounts nothing.
     let store = CheckpointService::new(Config::new(checkpoint_dir)).store(dir)?;
     let mut agent = Agent { dir: dir.to_owned() }.mount_store(store)?;
