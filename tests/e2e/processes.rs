@@ -169,6 +169,115 @@ fn an_edit_at_any_step_of_a_reset_is_kept_l44() {
     }
 }
 
+/// A workspace in which a reset replaces `f` and deletes `g`, and its id.
+fn one_replaced_one_deleted() -> (Sandbox, String) {
+    let sandbox = Sandbox::new();
+    sandbox.write("f", "one");
+    let id = sandbox.save("first");
+    sandbox.write("f", "two");
+    sandbox.write("g", "two");
+    sandbox.save("second");
+    (sandbox, id)
+}
+
+/// Every version of `f` and `g` that [`EDITOR`] saved stands somewhere in the workspace, or the store holds it, or the
+/// editor took it away itself.
+fn assert_versions_are_kept(sandbox: &Sandbox, what: &str) {
+    let saves: usize = fs::read_to_string(sandbox.root().join("saves")).unwrap_or_default().trim().parse().unwrap_or(0);
+    let (now, taken) = (sandbox.tree(), Tree::of(&sandbox.root().join("taken")));
+    for number in 1..=saves {
+        for name in ["f", "g"] {
+            let content = format!("{name} number {number}");
+            let stands = now.contents().chain(taken.contents()).any(|(_, known)| known == content.as_bytes());
+            assert!(stands || sandbox.is_held(&content), "{content} is lost: {what}\n{now:?}");
+        }
+    }
+}
+
+/// Saves both files, each time with other content, as editors do that keep a backup: what stood there goes to `taken`.
+const EDITOR: &str = "n=$(( $(cat ../saves 2>/dev/null || echo 0) + 1 )); echo $n > ../saves; mkdir -p ../taken; \
+    for name in f g; do [ ! -e $name ] || mv $name ../taken/$name.$n; printf \"$name number $n\" > ../ed; \
+    mv ../ed $name; done";
+
+#[test]
+fn two_edits_at_any_steps_of_a_reset_are_both_kept_l44() {
+    let (sandbox, id) = one_replaced_one_deleted();
+    let (output, steps) = steps_of(sandbox.call(["reset", &id]));
+    let _ = output.ok();
+    for first in 1..=steps + 2 {
+        for second in [first + 1, first + 2] {
+            let (sandbox, id) = one_replaced_one_deleted();
+            let at = format!("{first},{second},{}", second + 1);
+            let call = sandbox.call(["reset", &id]).fault(first, &format!("run:{EDITOR}"));
+            let output = call.env("CKPT_FAULT_AT", &at).run();
+            assert!(matches!(output.code, Some(0 | 3)), "steps {at}: {output}");
+            assert_versions_are_kept(&sandbox, &format!("steps {at}: {output}"));
+            let hidden = fs::read_dir(sandbox.w()).unwrap().map(|entry| entry.unwrap().file_name());
+            let hidden = hidden.filter(|name| name.to_string_lossy().starts_with(".ckpt-")).count();
+            assert_eq!(hidden, 0, "steps {at}: {output}");
+            for kept in ["f.ckpt-kept", "g.ckpt-kept"].into_iter().filter(|kept| sandbox.has(kept)) {
+                assert!(output.all().contains(kept), "it is named; steps {at}: {output}");
+            }
+        }
+    }
+}
+
+#[test]
+fn an_edit_a_kill_and_another_edit_lose_nothing_l41_l44() {
+    let (sandbox, id) = one_replaced_one_deleted();
+    let (output, steps) = steps_of(sandbox.call(["reset", &id]));
+    let _ = output.ok();
+    for first in 1..steps {
+        for (then, undo) in [(EDITOR, false), ("true", false), (EDITOR, true)] {
+            let (sandbox, id) = one_replaced_one_deleted();
+            let at = format!("{first},{}", first + 1);
+            let action = format!("run:if [ -e ../saves ]; then kill -9 $PPID; else {EDITOR}; fi");
+            let output = sandbox.call(["reset", &id]).fault(first, &action).env("CKPT_FAULT_AT", &at).run();
+            let what = format!("steps {at}, then {then}: {output}");
+            let _ = output.killed();
+            let status = std::process::Command::new("sh").args(["-c", then]).current_dir(sandbox.w()).status();
+            assert!(status.unwrap().success());
+            let next = sandbox.ckpt(if undo { "undo" } else { "status" });
+            assert_versions_are_kept(&sandbox, &format!("{what}{next}"));
+            let _ = sandbox.ckpt("save").ok();
+            assert_versions_are_kept(&sandbox, &format!("{what}{next}, after a save"));
+        }
+    }
+}
+
+#[test]
+fn a_directory_that_was_made_writable_gets_its_mode_again_l30() {
+    let Some(sandbox) = Sandbox::unprivileged() else { return };
+    let prepare = |sandbox: &Sandbox| {
+        let _ = fs::set_permissions(sandbox.at("d"), std::os::unix::fs::PermissionsExt::from_mode(0o755));
+        for name in ["d/f", "d/g"] {
+            sandbox.write(name, "one");
+        }
+        sandbox.mode("d", 0o555);
+        let id = sandbox.save("first");
+        sandbox.mode("d", 0o755);
+        for name in ["d/f", "d/g"] {
+            sandbox.write(name, "two");
+        }
+        sandbox.mode("d", 0o555);
+        sandbox.save("second");
+        id
+    };
+    let id = prepare(&sandbox);
+    let (output, steps) = steps_of(sandbox.call(["reset", &id]));
+    let _ = output.ok();
+    for number in 1..=steps {
+        let Some(sandbox) = Sandbox::unprivileged() else { return };
+        let id = prepare(&sandbox);
+        let before = sandbox.tree();
+        let _ = sandbox.call(["reset", &id]).fault(number, "kill").run().killed();
+        let next = sandbox.ckpt("undo");
+        let now = sandbox.tree();
+        assert_eq!(before.differences(&now), "", "step {number}: {next}");
+        sandbox.mode("d", 0o755);
+    }
+}
+
 #[test]
 fn a_directory_swapped_for_a_link_leads_nowhere_s2() {
     let prepare = || {

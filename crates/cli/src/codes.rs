@@ -77,7 +77,10 @@ pub(crate) const WARNINGS: &[(&str, &str)] = &[
     ("head-damaged", "The last checkpoint cannot be read whole; what the workspace has of it was stored again."),
     ("interrupted-restore", "A restore was interrupted; the next command that writes finishes it."),
     ("recovered", "A restore that had been interrupted was finished first."),
-    ("changed-meanwhile", "A path was changed while it was restored, and left as it is."),
+    (
+        "kept-beside",
+        "A path was changed twice while it was restored: the newer edit stays, the older is kept as `<name>.ckpt-kept`.",
+    ),
     ("operation-id", "The id is that of an operation; the checkpoint that it made or moved to was taken."),
     ("message-not-recorded", "Nothing changed, so that the message is not recorded anywhere."),
     ("unknown-key", "A key of the configuration is not known."),

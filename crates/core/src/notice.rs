@@ -28,8 +28,8 @@ pub enum Notice {
     HeadDamaged(ObjectId),
     /// An interrupted restore is waiting to be finished by the next command that may write.
     InterruptedRestore,
-    /// A path was changed while it was restored, and was left as it is.
-    ChangedMeanwhile(RepoPath),
+    /// A path was changed twice while it was restored: the newer edit has its place, the older one is kept as this.
+    KeptBeside(RepoPath),
 }
 
 impl Notice {
@@ -45,7 +45,7 @@ impl Notice {
             Self::CacheRebuilt => "cache-rebuilt",
             Self::HeadDamaged(_) => "head-damaged",
             Self::InterruptedRestore => "interrupted-restore",
-            Self::ChangedMeanwhile(_) => "changed-meanwhile",
+            Self::KeptBeside(_) => "kept-beside",
         }
     }
 }
@@ -78,7 +78,9 @@ impl fmt::Display for Notice {
             Self::InterruptedRestore => {
                 f.write_str("a restore was interrupted; the next command that writes finishes it")
             }
-            Self::ChangedMeanwhile(path) => write!(f, "{path} was changed while it was restored, and left as it is"),
+            Self::KeptBeside(path) => {
+                write!(f, "somebody changed a file twice while it was restored; the older edit is kept as {path}")
+            }
         }
     }
 }

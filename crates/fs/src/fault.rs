@@ -4,7 +4,7 @@
 //! builds do not have, a step costs nothing. With it, three variables steer the process:
 //!
 //! * `CKPT_FAULT_LOG=FILE` appends one line a step: number, operation, name.
-//! * `CKPT_FAULT_AT=N` names a step, counted from 1.
+//! * `CKPT_FAULT_AT=N[,N…]` names steps, counted from 1.
 //! * `CKPT_FAULT_DO=ACTION` says what happens there: `kill` (SIGKILL to ourselves), `eio`, `enospc`, or `run:COMMAND`
 //!   (a shell command, as another process would come in between).
 //!
@@ -46,7 +46,7 @@ mod enabled {
     static COUNT: AtomicU64 = AtomicU64::new(0);
 
     struct Plan {
-        at: Option<u64>,
+        at: Vec<u64>,
         action: String,
         log: Option<String>,
     }
@@ -54,7 +54,7 @@ mod enabled {
     fn plan() -> &'static Plan {
         static PLAN: OnceLock<Plan> = OnceLock::new();
         PLAN.get_or_init(|| Plan {
-            at: std::env::var("CKPT_FAULT_AT").ok().and_then(|n| n.parse().ok()),
+            at: std::env::var("CKPT_FAULT_AT").unwrap_or_default().split(',').filter_map(|n| n.parse().ok()).collect(),
             action: std::env::var("CKPT_FAULT_DO").unwrap_or_default(),
             log: std::env::var("CKPT_FAULT_LOG").ok(),
         })
@@ -71,7 +71,7 @@ mod enabled {
     /// Only when a test asked for one.
     pub fn step(operation: &str, name: &[u8]) -> io::Result<()> {
         let plan = plan();
-        if plan.at.is_none() && plan.log.is_none() {
+        if plan.at.is_empty() && plan.log.is_none() {
             return Ok(());
         }
         let number = COUNT.fetch_add(1, Ordering::SeqCst) + 1;
@@ -79,7 +79,7 @@ mod enabled {
             let line = format!("{number} {operation} {}\n", String::from_utf8_lossy(name));
             OpenOptions::new().append(true).create(true).open(log)?.write_all(line.as_bytes())?;
         }
-        if plan.at != Some(number) {
+        if !plan.at.contains(&number) {
             return Ok(());
         }
         match plan.action.as_str() {

@@ -11,12 +11,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use ckpt_fs::{Dir, Durability, Stat};
 
+use super::give_back::{Returned, give_back};
 use super::step::{Seen, Step, info_of};
 use crate::objects::Objects;
-use crate::path::split;
+use crate::path::{join, split};
 use crate::state::EntryInfo;
 use crate::store::Inner;
-use crate::{ConflictReason, Error, Event, Result};
+use crate::{ConflictReason, Error, Event, RepoPath, Result};
 
 /// Begin of the names of all temporaries in the worktree.
 pub(crate) const TMP: &str = ".ckpt-";
@@ -26,6 +27,8 @@ pub(crate) const TMP: &str = ".ckpt-";
 pub(crate) struct Applied {
     /// Steps that could not be done: number and why.
     pub(crate) conflicts: Vec<(usize, ConflictReason)>,
+    /// Edits that came in meanwhile, twice at one path: where the older one is now.
+    pub(crate) kept_beside: Vec<RepoPath>,
 }
 
 /// Applies steps below one root.
@@ -92,6 +95,7 @@ impl<'a> Apply<'a> {
     pub(super) fn join(&mut self, part: Self) {
         self.loosened.extend(part.loosened);
         self.applied.conflicts.extend(part.applied.conflicts);
+        self.applied.kept_beside.extend(part.applied.kept_beside);
     }
 
     pub(super) fn threads(&self) -> usize {
@@ -259,12 +263,21 @@ impl<'a> Apply<'a> {
 
     /// What came out from under a name: gone for good if it is what the safety checkpoint holds, else put back.
     fn judge_victim(&mut self, step: &Step, dir: &Dir, aside: &[u8], expected: EntryInfo) -> Tried<()> {
-        let (_, name) = split(&step.path);
         if is_same(dir, aside, expected)? {
             return dir.remove_file(aside).map_err(|err| self.io("remove", &step.path, err));
         }
-        dir.rename_noreplace(aside, dir, name).map_err(|err| self.io("put back", &step.path, err))?;
+        self.return_edit(step, dir, aside)?;
         Err(Trouble::Conflict(ConflictReason::Changing))
+    }
+
+    /// Brings an edit back that came out from under the name of a step, and notes where it is if the name was taken.
+    pub(super) fn return_edit(&mut self, step: &Step, dir: &Dir, tmp: &[u8]) -> Tried<()> {
+        let (parent, name) = split(&step.path);
+        let returned = give_back(dir, tmp, name, step.to).map_err(|err| self.io("put back", &step.path, err))?;
+        if let Returned::Beside(beside) = returned {
+            self.applied.kept_beside.push(RepoPath::trusted(join(parent, &beside)));
+        }
+        Ok(())
     }
 
     fn make_dir(&mut self, step: &Step) -> Tried<()> {

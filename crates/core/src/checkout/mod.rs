@@ -5,6 +5,7 @@
 //! worktree was touched; from then on the next command can finish what was begun.
 
 mod apply;
+mod give_back;
 pub(crate) mod journal;
 mod plan;
 pub(crate) mod present;
@@ -24,8 +25,8 @@ use crate::state::{self, Change, Encoded, Entry, HashOnly, Node, ObjectSink, enc
 use crate::store::Inner;
 use crate::timeline::NewOperation;
 use crate::{
-    CheckpointId, CheckpointKind, EntryKind, Error, ObjectId, Operation, OperationId, OperationKind, Plan, Receipt,
-    RepoPath, Result,
+    CheckpointId, CheckpointKind, EntryKind, Error, Notice, ObjectId, Operation, OperationId, OperationKind, Plan,
+    Receipt, RepoPath, Result,
 };
 
 use apply::Apply;
@@ -98,7 +99,7 @@ pub(crate) fn dry_run<'a>(store: &'a Inner, restore: &Restore<'a>) -> Result<Pla
     let head = store.head(&tip)?;
     let prepared = prepare(store, restore, &tip, head.as_ref(), None, &HashOnly, &mut HashOnly)?;
     let mut notices = prepared.present.notices;
-    notices.extend(recover::is_pending(store)?.then_some(crate::Notice::InterruptedRestore));
+    notices.extend(recover::is_pending(store)?.then_some(Notice::InterruptedRestore));
     Ok(Plan {
         kind: restore.kind,
         to: restore.to.info.id,
@@ -168,6 +169,7 @@ pub(crate) fn run<'a>(session: &Session<'a>, restore: &Restore<'a>) -> Result<Re
             return Err(err);
         }
     };
+    receipt.notices.extend(applied.kept_beside.iter().cloned().map(Notice::KeptBeside));
     for (number, reason) in &applied.conflicts {
         let path = prepared.planned.steps[*number].path.clone();
         prepared.planned.object(&path, *reason);

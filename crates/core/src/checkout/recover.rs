@@ -6,11 +6,16 @@
 //! what a power cut left of our own writing; it is held by a new safety checkpoint and then written.
 
 use std::collections::BTreeSet;
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io::{Read, Write};
+use std::os::unix::ffi::OsStrExt;
 use std::sync::Arc;
 
 use ckpt_fs::{Dir, Entries, Lock};
 
 use super::apply::{Apply, TMP};
+use super::give_back::{Returned, give_back};
 use super::journal::{self, Found, Journal};
 use super::present::{Captured, capture};
 use super::step::{OnDisk, Seen, Step, info_of, look};
@@ -18,7 +23,7 @@ use super::{facts_commit, make_root};
 use crate::checkpoint::Checkpoint;
 use crate::differences::{count, visible};
 use crate::error::Context;
-use crate::path::split;
+use crate::path::{join, split};
 use crate::save::{NewState, put_checkpoint, put_operation, put_save};
 use crate::session::{Session, open_worktree};
 use crate::snapshot::{StoreIngest, head_rules};
@@ -117,19 +122,25 @@ impl Interrupted<'_> {
     fn finish(self) -> Result<Recovery> {
         let (session, store) = (self.session, self.session.store);
         let objects = &store.objects;
-        let before = Checkpoint::require(objects, self.journal.safety, store.id)?.state(objects)?;
+        let safety_of = Checkpoint::require(objects, self.journal.safety, store.id)?;
+        let before = safety_of.state(objects)?;
         let after = self.operation.state(objects)?;
         let steps = steps_between(store, &before, &after)?;
-        let mut kept: BTreeSet<RepoPath> = sweep_temporaries(&self.root, &self.journal.token, &steps)?;
+        let swept = sweep_temporaries(store, &self.root, &self.journal, &steps)?;
+        let mut kept = swept.kept;
         let mut sorted = self.sort(&steps)?;
         let mut result = after.clone();
-        let (tip, safety) = self.settle_others(&before, &mut sorted, &mut result, &mut kept)?;
+        let (tip, safety) = self.settle_others(&before, &mut sorted, &swept.strange, &mut result, &mut kept)?;
         let applied = Apply::new(store, &self.root, &self.journal.token, false).run(&sorted.to_do)?;
         for (number, _) in &applied.conflicts {
             let Some(step) = sorted.to_do.iter().find(|step| step.number == *number) else { continue };
             kept.insert(RepoPath::trusted(step.path.clone()));
             put_info(store, &mut result, step)?;
         }
+        for beside in applied.kept_beside.iter().cloned() {
+            kept.insert(beside);
+        }
+        tighten(store, &self.root, &steps, &after, safety_of.root_mode)?;
         self.root.sync_file_system(store.options.durability).context("sync", store.worktree.path())?;
         // After an earlier attempt the timeline has safety checkpoints that the prepared operation does not know.
         let follows = self.operation.parent == Some(tip.id);
@@ -175,6 +186,7 @@ impl Interrupted<'_> {
         &self,
         before: &Node,
         sorted: &mut Sorted,
+        strange: &[Vec<u8>],
         result: &mut Node,
         kept: &mut BTreeSet<RepoPath>,
     ) -> Result<(Operation, CheckpointId)> {
@@ -209,6 +221,14 @@ impl Interrupted<'_> {
                 }
             }
         }
+        let mut held = Vec::new();
+        for path in strange {
+            if let Captured::Held(entry) = capture(store, &self.root, path, &ingest)? {
+                writes = true;
+                state::replace(objects, &mut now, path, entry, &|_| 0o755)?;
+                held.push(path);
+            }
+        }
         sorted.to_do.sort_by_key(|step| step.number);
         let (mut tip, mut safety) = (self.tip.clone(), self.journal.safety);
         if writes {
@@ -220,6 +240,11 @@ impl Interrupted<'_> {
         if writes || keeps {
             session.publish(Vec::new(), ingest)?;
             session.move_timeline(self.tip.id, tip.id)?;
+        }
+        for path in held {
+            let (dir, name) = split(path);
+            let removed = self.root.open_beneath(dir).and_then(|dir| dir.remove_tree(name));
+            removed.context("remove", store.worktree.path().join(OsStr::from_bytes(path)))?;
         }
         Ok((tip, safety))
     }
@@ -321,7 +346,7 @@ fn put_info(store: &Inner, root: &mut Node, step: &Step) -> Result<()> {
 /// is as before; else it stays, and the next command finishes what was begun.
 pub(crate) fn go_back(session: &Session<'_>, journal: &Journal, root: &Dir, steps: &[Step]) -> Result<()> {
     let store = session.store;
-    sweep_temporaries(root, &journal.token, steps)?;
+    sweep_temporaries(store, root, journal, steps)?;
     let mut back = Vec::new();
     for step in steps {
         let reversed = step.reversed();
@@ -330,16 +355,27 @@ pub(crate) fn go_back(session: &Session<'_>, journal: &Journal, root: &Dir, step
         }
     }
     Apply::new(store, root, &journal.token, false).run(&back)?;
+    let before = Checkpoint::require(&store.objects, journal.safety, store.id)?;
+    tighten(store, root, steps, &before.state(&store.objects)?, before.root_mode)?;
     root.sync_file_system(store.options.durability).context("sync", store.worktree.path())?;
     journal::clear(session)
 }
 
-/// Deals with the temporaries that an interruption left beside the paths of `steps`: what we were writing is removed;
-/// what we had moved aside is removed if the store holds it, and put back if it is somebody's edit. The paths of those.
-fn sweep_temporaries(root: &Dir, token: &str, steps: &[Step]) -> Result<BTreeSet<RepoPath>> {
-    let prefix = format!("{TMP}{token}-");
+/// What an interruption had left beside the paths of its steps.
+#[derive(Default)]
+struct Swept {
+    /// Paths whose edits are back, and the names of those that are kept beside.
+    kept: BTreeSet<RepoPath>,
+    /// Temporaries that are neither ours nor held, after another boot: what a power cut made of our writing, or an edit.
+    strange: Vec<Vec<u8>>,
+}
+
+/// Deals with the temporaries that an interruption left beside the paths of `steps`: what we were writing, and what the
+/// store holds, is removed; somebody's edit is put back, or kept beside what has its place now.
+fn sweep_temporaries(store: &Inner, root: &Dir, journal: &Journal, steps: &[Step]) -> Result<Swept> {
+    let prefix = format!("{TMP}{}-", journal.token);
     let dirs: BTreeSet<&[u8]> = steps.iter().map(|step| split(&step.path).0).collect();
-    let mut kept = BTreeSet::new();
+    let mut swept = Swept::default();
     let mut names = Entries::default();
     for path in dirs {
         let Ok(dir) = root.open_beneath(path) else { continue };
@@ -347,54 +383,102 @@ fn sweep_temporaries(root: &Dir, token: &str, steps: &[Step]) -> Result<BTreeSet
             continue;
         }
         for entry in names.iter() {
-            let Some(rest) = entry.name.strip_prefix(prefix.as_bytes()) else { continue };
-            let (digits, is_aside) = match rest.strip_suffix(b"o") {
-                Some(digits) => (digits, true),
-                None => (rest, false),
-            };
+            let Some(digits) = entry.name.strip_prefix(prefix.as_bytes()) else { continue };
+            let digits = digits.strip_suffix(b"o").unwrap_or(digits);
             let number = std::str::from_utf8(digits).ok().and_then(|digits| digits.parse::<usize>().ok());
             let step = number.and_then(|number| steps.iter().find(|step| step.number == number));
             let Some(step) = step.filter(|step| split(&step.path).0 == path) else { continue };
-            if sweep_one(&dir, entry.name, is_aside, step)? {
-                kept.insert(RepoPath::trusted(step.path.clone()));
+            let fail = |action| {
+                let path = store.worktree.path().join(OsStr::from_bytes(&step.path));
+                move |source| Error::Io { action, path, source }
+            };
+            if is_ours_or_held(store, &dir, entry.name, step)? {
+                dir.remove_tree(entry.name).map_err(fail("remove a temporary beside"))?;
+            } else if journal.is_of_another_boot() {
+                swept.strange.push(join(path, entry.name));
+            } else {
+                let returned = give_back(&dir, entry.name, split(&step.path).1, step.to).map_err(fail("put back"))?;
+                swept.kept.insert(RepoPath::trusted(step.path.clone()));
+                if let Returned::Beside(beside) = returned {
+                    swept.kept.insert(RepoPath::trusted(join(path, &beside)));
+                }
             }
         }
     }
-    Ok(kept)
+    Ok(swept)
 }
 
-/// Deals with one temporary. Whether it was somebody's edit, which stands under its name again.
-fn sweep_one(dir: &Dir, tmp: &[u8], is_aside: bool, step: &Step) -> Result<bool> {
-    let (_, name) = split(&step.path);
-    let fail = |err| Error::Io { action: "remove a temporary in", path: step_dir(step), source: err };
-    let sides = [step.from, step.to];
-    let is_held = |seen: &Seen| matches!(seen, Seen::Entry(info, _) if sides.contains(&Some(*info)));
-    let now = info_of(dir, name)?;
-    // Without a victim behind it, a temporary is what we were writing: the exchange has not happened.
-    let is_victim = is_aside || is_held(&now) && matches!(&now, Seen::Entry(info, _) if Some(*info) == step.to);
-    if !is_victim || is_held(&info_of(dir, tmp)?) {
-        dir.remove_tree(tmp).map_err(fail)?;
+/// Whether the store holds every byte of a temporary: it is one side of its step, or the beginning of what was being
+/// written.
+fn is_ours_or_held(store: &Inner, dir: &Dir, tmp: &[u8], step: &Step) -> Result<bool> {
+    let found = match info_of(dir, tmp)? {
+        Seen::Nothing => return Ok(true),
+        Seen::Entry(info, _) => info,
+        Seen::Unknown => return Ok(false),
+    };
+    // We never put a directory there: one that came out is somebody's, with whatever is in it.
+    if found.is_dir() {
         return Ok(false);
     }
-    match now {
-        Seen::Nothing => dir.rename_noreplace(tmp, dir, name).map_err(fail)?,
-        _ if is_aside => {
-            // Somebody made a new entry under the name: both stay.
-            let beside = [name, b".ckpt-kept"].concat();
-            dir.rename_noreplace(tmp, dir, &beside).map_err(fail)?;
-        }
-        _ => {
-            if !dir.exchange(tmp, dir, name).map_err(fail)? {
-                return Ok(false);
-            }
-            dir.remove_file(tmp).map_err(fail)?;
-        }
+    if [step.from, step.to].contains(&Some(found)) {
+        return Ok(true);
     }
-    Ok(true)
+    let Some(to) = step.to.filter(|to| to.kind == EntryKind::File && found.kind == EntryKind::File) else {
+        return Ok(false);
+    };
+    let Ok(file) = dir.open_file(tmp) else { return Ok(false) };
+    let mut begin = Beginning { file, differs: false, ended: false };
+    store.objects.stream_blob(to.id, &mut begin)?;
+    Ok(!begin.differs && begin.is_at_end())
 }
 
-fn step_dir(step: &Step) -> std::path::PathBuf {
-    use std::os::unix::ffi::OsStrExt;
+/// Compares what is written to it with a file that may end earlier.
+struct Beginning {
+    file: File,
+    differs: bool,
+    ended: bool,
+}
 
-    std::ffi::OsStr::from_bytes(split(&step.path).0).into()
+impl Beginning {
+    fn is_at_end(&mut self) -> bool {
+        self.ended || matches!(self.file.read(&mut [0]), Ok(0))
+    }
+}
+
+impl Write for Beginning {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        if !self.ended && !self.differs {
+            let mut found = Vec::new();
+            (&mut self.file).take(bytes.len() as u64).read_to_end(&mut found)?;
+            self.differs = !bytes.starts_with(&found);
+            self.ended = found.len() < bytes.len();
+        }
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Gives the directories of `steps` the modes of `state` again that were made writable for the time being.
+fn tighten(store: &Inner, root: &Dir, steps: &[Step], state: &Node, root_mode: Option<u16>) -> Result<()> {
+    let dirs: BTreeSet<&[u8]> = steps.iter().map(|step| split(&step.path).0).collect();
+    for path in dirs {
+        let wanted = if path.is_empty() {
+            root_mode
+        } else {
+            state::find(&store.objects, state, path)?
+                .filter(|entry| entry.kind == EntryKind::Dir)
+                .map(|entry| entry.mode)
+        };
+        let (Some(wanted), Ok(dir)) = (wanted, root.open_beneath(path)) else { continue };
+        let Ok(stat) = dir.stat_self() else { continue };
+        let wanted = u32::from(wanted);
+        if stat.mode & 0o777 != wanted && stat.mode & 0o777 == wanted | 0o700 {
+            let path = store.worktree.path().join(OsStr::from_bytes(path));
+            dir.set_self_mode(stat.mode & 0o7000 | wanted).context("set the mode of", path)?;
+        }
+    }
+    Ok(())
 }

@@ -180,9 +180,6 @@ impl Apply<'_> {
         self.sync_batch(batch)?;
         for ready in batch.drain(..) {
             let tried = self.place(&ready);
-            if tried.is_err() {
-                let _ = ready.dir.remove_file(&ready.tmp);
-            }
             self.note(ready.step, tried, true)?;
         }
         Ok(())
@@ -208,34 +205,47 @@ impl Apply<'_> {
         let expected = match step.from {
             Some(from) if !from.is_dir() => from,
             // Nothing stands there, or nothing any more.
-            _ => return dir.rename_noreplace(tmp, dir, name).map_err(|err| self.io("put in place", &step.path, err)),
+            _ => return self.place_where_nothing_is(ready),
         };
         match dir.exchange(tmp, dir, name) {
             Ok(true) => {
                 if is_same(dir, tmp, expected)? {
                     return dir.remove_file(tmp).map_err(|err| self.io("remove the old", &step.path, err));
                 }
-                dir.exchange(tmp, dir, name).map_err(|err| self.io("put back", &step.path, err))?;
+                self.return_edit(step, dir, tmp)?;
                 Err(Trouble::Conflict(ConflictReason::Changing))
             }
             // The file system cannot exchange: first aside, then in.
             Ok(false) => {
                 let mut aside = tmp.clone();
                 aside.push(b'o');
-                dir.rename_noreplace(name, dir, &aside).map_err(|err| self.io("move aside", &step.path, err))?;
+                if let Err(err) = dir.rename_noreplace(name, dir, &aside) {
+                    return Err(self.take_away(ready, "move aside", err));
+                }
                 if !is_same(dir, &aside, expected)? {
-                    dir.rename_noreplace(&aside, dir, name).map_err(|err| self.io("put back", &step.path, err))?;
+                    let _ = dir.remove_file(tmp);
+                    self.return_edit(step, dir, &aside)?;
                     return Err(Trouble::Conflict(ConflictReason::Changing));
                 }
-                dir.rename_noreplace(tmp, dir, name).map_err(|err| self.io("put in place", &step.path, err))?;
-                dir.remove_file(&aside).map_err(|err| self.io("remove the old", &step.path, err))
+                let placed = self.place_where_nothing_is(ready);
+                dir.remove_file(&aside).map_err(|err| self.io("remove the old", &step.path, err))?;
+                placed
             }
             // Somebody removed it meanwhile: nothing is in the way.
-            Err(err) if err.kind() == std::io::ErrorKind::NotFound => {
-                dir.rename_noreplace(tmp, dir, name).map_err(|err| self.io("put in place", &step.path, err))
-            }
-            Err(err) => Err(self.io("put in place", &step.path, err)),
+            Err(err) if err.kind() == std::io::ErrorKind::NotFound => self.place_where_nothing_is(ready),
+            Err(err) => Err(self.take_away(ready, "put in place", err)),
         }
+    }
+
+    fn place_where_nothing_is(&self, ready: &Ready<'_>) -> Tried<()> {
+        let placed = ready.dir.rename_noreplace(&ready.tmp, &ready.dir, split(&ready.step.path).1);
+        placed.map_err(|err| self.take_away(ready, "put in place", err))
+    }
+
+    /// Removes a temporary that is our own writing, since it was never exchanged with anything.
+    fn take_away(&self, ready: &Ready<'_>, action: &'static str, err: std::io::Error) -> Trouble {
+        let _ = ready.dir.remove_file(&ready.tmp);
+        self.io(action, &ready.step.path, err)
     }
 }
 
