@@ -218,6 +218,25 @@ fn a_killed_undo_or_rollback_is_finished_or_never_began_l30() {
 }
 
 #[test]
+fn nothing_is_foretold_of_a_half_done_reset() {
+    at_each_step("kill", &reset, 7, &|number, sandbox, output| {
+        let _ = output.killed();
+        let before = sandbox.tree();
+        let is_pending = sandbox.store().join("ckpt/journal").exists();
+        for words in ["save --dry-run", "reset --dry-run", "rollback HEAD a --dry-run"] {
+            let output = sandbox.ckpt(&format!("{words} --json"));
+            if is_pending {
+                let _ = output.fails_with("interrupted-restore").says("status");
+            }
+            assert_eq!(before.differences(&sandbox.tree()), "", "step {number}, {words}");
+        }
+        let _ = sandbox.ckpt("status").ok();
+        let _ = sandbox.ckpt("save --dry-run").ok();
+        sweep(sandbox);
+    });
+}
+
+#[test]
 fn a_repair_by_hand_after_a_crash_is_kept_l41() {
     let (_, new) = both();
     at_each_step("kill", &reset, 1, &|number, sandbox, output| {

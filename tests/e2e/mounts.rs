@@ -223,3 +223,28 @@ fn an_unmounted_workspace_is_no_deletion_l40() {
     let first = lines[9];
     assert_eq!(lines[10..], ["reset 0", "one", first], "{text}");
 }
+
+#[test]
+fn an_unmounted_bind_mount_is_no_deletion_l40() {
+    let sandbox = Sandbox::new();
+    sandbox.mkdir("data");
+    let script = "
+        mkdir other; echo one > other/f
+        mount --bind other w/data
+        first=$($CKPT -w w save -m mounted)
+        umount w/data
+        $CKPT -w w save -m unmounted --json
+        $CKPT -w w --json reset $first > restored || echo conflict $?
+        ls -A w/data
+        mount --bind other w
+        $CKPT -w w save -q
+        umount w
+        rm -rf w/*
+        $CKPT -w w save --json || echo exit $?";
+    let Some(text) = with_mounts(&sandbox, script) else { return };
+    let lines: Vec<&str> = text.lines().collect();
+    assert!(lines[0].contains("\"unmounted\"") && lines[0].contains("\"created\":true"), "{text}");
+    assert_eq!(lines[1], "conflict 3", "{text}");
+    assert!(lines[3].contains("\"unmounted-workspace\""), "{text}");
+    assert_eq!(lines[4..], ["exit 1"], "{text}");
+}

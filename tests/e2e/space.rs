@@ -3,7 +3,7 @@
 use std::fs;
 use std::process::Command;
 
-use crate::sandbox::{Call, Sandbox, Tree, skip};
+use crate::sandbox::{Call, Sandbox, Tree, assert_same, skip};
 
 fn has_strace() -> bool {
     let works = Command::new("strace").args(["-f", "true"]).output().is_ok_and(|output| output.status.success());
@@ -106,4 +106,41 @@ fn one_save_writes_in_the_order_that_a_power_cut_needs() {
     assert!(synced(0, pack), "the pack is synced before it has its name: {lines:#?}");
     assert!(synced(idx, timeline), "the directory is synced before the ref moves: {lines:#?}");
     assert!(synced(timeline, lines.len()), "the ref's directory is synced before the answer: {lines:#?}");
+}
+
+#[test]
+fn few_file_descriptors_are_enough_or_it_says_so() {
+    let sandbox = Sandbox::new();
+    for number in 0..150 {
+        sandbox.write(format!("d{number}/e/f"), number.to_string());
+    }
+    let first = sandbox.save("first");
+    let before = sandbox.tree();
+    for number in 0..150 {
+        sandbox.write(format!("d{number}/e/f"), format!("now {number}"));
+    }
+    let edited = sandbox.tree();
+    let limited = |limit: u32, words: &str| {
+        let words: Vec<&str> = words.split_whitespace().collect();
+        sandbox.call(words).through(["sh", "-c", &format!("ulimit -n {limit}; exec \"$@\""), "sh"]).run()
+    };
+    let _ = limited(64, "save").ok();
+    let _ = limited(64, &format!("reset {first}")).ok();
+    assert_same(&before, &sandbox.tree());
+    let _ = limited(64, "undo").ok();
+    assert_same(&edited, &sandbox.tree());
+    for limit in 5..40 {
+        for words in ["status", "save --always", "reset HEAD", &format!("reset {first}"), "undo"] {
+            let output = limited(limit, words);
+            assert!(matches!(output.code, Some(0 | 1)), "{limit}: {output}");
+            let now = sandbox.tree();
+            assert!(now == before || now == edited, "{limit}: {output}");
+            // What cannot be opened for want of descriptors is not called unreadable.
+            assert!(!output.all().contains("unreadable"), "{limit}: {output}");
+            assert!(!sandbox.store().join("ckpt/journal").exists(), "{limit}: {output}");
+            if output.code == Some(1) {
+                assert!(output.all().contains("open files") || output.all().contains("nothing to undo"), "{output}");
+            }
+        }
+    }
 }

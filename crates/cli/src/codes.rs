@@ -28,6 +28,7 @@ pub(crate) const ERRORS: &[(&str, &str)] = &[
     ("broken-store", "Something of the store is missing or cannot be read."),
     ("replaced-store", "The store was removed or replaced while the command ran."),
     ("ref-locked", "A lock file of Git stands in the store."),
+    ("interrupted-restore", "A restore was interrupted, or is running: a dry run cannot tell what comes after it."),
     ("timeline-moved", "Another program changed the store's timeline."),
     ("unknown-checkpoint", "No checkpoint of this workspace has that id."),
     ("ambiguous-revision", "Several checkpoints begin with these digits."),
@@ -123,6 +124,7 @@ mod tests {
             StoreFault::Broken(String::new()),
             StoreFault::Replaced,
             StoreFault::RefLocked(path()),
+            StoreFault::InterruptedRestore,
             StoreFault::TimelineMoved,
         ];
         errors.extend(store.map(|reason| StoreError::Store { path: path(), reason }.into()));

@@ -154,6 +154,9 @@ fn for_store(path: &Path, reason: &StoreFault, invocation: &Invocation) -> Optio
         }
         StoreFault::Broken(_) => format!("see what is damaged: git --git-dir={quoted} fsck --full"),
         StoreFault::Replaced => "try again".to_owned(),
+        StoreFault::InterruptedRestore => {
+            format!("finish it, and see what there is then: {}", invocation.command(["status"]))
+        }
         StoreFault::RefLocked(lock) => {
             format!("try again; if no git runs in the store, remove the lock: rm {}", quoting::shell(lock))
         }

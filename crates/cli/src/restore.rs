@@ -205,8 +205,8 @@ impl Restored {
         if !self.conflicts.is_empty() {
             let stays = if self.is_plan { "would stay" } else { "stayed" };
             let count = wording::count(wording::length(&self.conflicts), "path");
-            let (what, whose) = if self.conflicts.len() == 1 { ("it is", "its") } else { ("they are", "their") };
-            printer.say(format_args!("{count} {stays} as {what}, because the store does not hold {whose} bytes"));
+            let what = if self.conflicts.len() == 1 { "it is" } else { "they are" };
+            printer.say(format_args!("{count} {stays} as {what}, each for the reason beside it"));
         }
         let section = |title: String, lines: Vec<String>| {
             if !lines.is_empty() {

@@ -139,6 +139,9 @@ pub enum StoreFault {
     /// A lock file of Git stands in the way.
     #[error("{} is held by another process", .0.display())]
     RefLocked(PathBuf),
+    /// A restore was interrupted, or is running: what a command would do cannot be told before it has ended.
+    #[error("a restore was interrupted, or is running")]
+    InterruptedRestore,
     /// The timeline moved although we hold the lock.
     #[error("its timeline was moved by another program")]
     TimelineMoved,
@@ -223,6 +226,7 @@ impl Error {
                 StoreFault::Broken(_) => "broken-store",
                 StoreFault::Replaced => "replaced-store",
                 StoreFault::RefLocked(_) => "ref-locked",
+                StoreFault::InterruptedRestore => "interrupted-restore",
                 StoreFault::TimelineMoved => "timeline-moved",
             },
             Self::Revision { reason, .. } => match reason {

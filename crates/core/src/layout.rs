@@ -73,6 +73,8 @@ pub(crate) struct WorktreeRecord {
     pub(crate) inode: Option<(u64, u64)>,
     /// Device and inode of its parent.
     pub(crate) parent: Option<(u64, u64)>,
+    /// Whether the worktree was the root of a mounted volume.
+    pub(crate) mounted: bool,
     /// Whether the user insisted on a directory that is refused otherwise.
     pub(crate) forced: bool,
 }
@@ -84,6 +86,7 @@ impl WorktreeRecord {
             path: worktree.path().to_owned(),
             inode: dir_identity(worktree.path()),
             parent: worktree.path().parent().and_then(dir_identity),
+            mounted: is_mount_point(worktree.path()),
             forced,
         }
     }
@@ -95,6 +98,9 @@ impl WorktreeRecord {
             if let Some((device, inode)) = pair {
                 text += &format!("{name} {device} {inode}\n");
             }
+        }
+        if self.mounted {
+            text += "mounted\n";
         }
         if self.forced {
             text += "forced\n";
@@ -111,13 +117,15 @@ impl WorktreeRecord {
         if version != FORMAT.to_string() {
             return Err(RecordFault::Newer(version.to_owned()));
         }
-        let (mut id, mut path, mut inode, mut parent, mut forced, mut ended) = (None, None, None, None, false, false);
+        let (mut id, mut path, mut inode, mut parent) = (None, None, None, None);
+        let (mut mounted, mut forced, mut ended) = (false, false, false);
         for line in lines {
             match line.split_once(' ').unwrap_or((line, "")) {
                 ("id", value) => id = StoreId::parse(value),
                 ("path", value) => path = percent_decode(value.as_bytes()),
                 ("inode", value) => inode = parse_pair(value),
                 ("parent", value) => parent = parse_pair(value),
+                ("mounted", _) => mounted = true,
                 ("forced", _) => forced = true,
                 ("end", _) => ended = true,
                 // A later version of this format may add lines, never change these.
@@ -127,7 +135,7 @@ impl WorktreeRecord {
         match (id, path, ended) {
             (Some(id), Some(path), true) => {
                 let path = PathBuf::from(std::ffi::OsString::from_vec(path));
-                Ok(Self { id, path, inode, parent, forced })
+                Ok(Self { id, path, inode, parent, mounted, forced })
             }
             _ => Err(RecordFault::Damaged),
         }
@@ -160,6 +168,11 @@ fn parse_pair(text: &str) -> Option<(u64, u64)> {
     Some((device.parse().ok()?, inode.parse().ok()?))
 }
 
+/// Whether something is mounted at `path`.
+pub(crate) fn is_mount_point(path: &Path) -> bool {
+    Dir::open(path).and_then(|dir| dir.stat_self()).is_ok_and(|stat| stat.is_mount_point)
+}
+
 /// Device and inode of the directory at `path`; `None` where there is none.
 pub(crate) fn dir_identity(path: &Path) -> Option<(u64, u64)> {
     let stat = Dir::open(path).ok()?.stat_self().ok()?;
@@ -184,6 +197,7 @@ mod tests {
             path: PathBuf::from(OsStr::from_bytes(b"/a b\n/\xff")),
             inode: Some((1, 2)),
             parent: None,
+            mounted: true,
             forced: true,
         };
         let bytes = record.encode();

@@ -11,7 +11,7 @@ use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use ckpt_fs::Dir;
+use ckpt_fs::{Dir, Entries, FileKind};
 use ckpt_pack::{Found, Header, Kind, PackSet};
 use lru::LruCache;
 
@@ -158,7 +158,23 @@ impl Objects {
         Ok(found)
     }
 
+    /// libgit2 opens what it finds in the directory of packs, and would wait for the writer of a FIFO.
+    fn check_files(&self, id: ObjectId) -> Result<()> {
+        let mut names = Entries::default();
+        let path = self.path.join("pack");
+        Dir::open(&path).and_then(|dir| dir.read_entries(&mut names)).context("read", path)?;
+        let is_file = |kind: Option<FileKind>| kind.is_none_or(|kind| kind == FileKind::File);
+        match names.iter().find(|entry| !is_file(entry.kind)) {
+            None => Ok(()),
+            Some(entry) => {
+                let name = String::from_utf8_lossy(entry.name);
+                Err(Error::object(id, ObjectFault::Damaged(format!("objects/pack/{name} is no regular file"))))
+            }
+        }
+    }
+
     fn read_fallback(&self, id: ObjectId) -> Result<(Kind, Vec<u8>)> {
+        self.check_files(id)?;
         let mut fallback = self.fallback.lock().unwrap_or_else(PoisonError::into_inner);
         let oid = git2::Oid::from_bytes(id.as_bytes()).map_err(|err| git_error(id, &err))?;
         // An odb that was opened before may know packs that are gone: a new one is the way to be sure.
@@ -206,7 +222,9 @@ fn git_error(id: ObjectId, err: &git2::Error) -> Error {
 pub(crate) fn pack_error(path: &Path, err: ckpt_pack::Error) -> Error {
     match err {
         ckpt_pack::Error::Io { action, object, source } => {
-            Error::Io { action, path: path.join("pack").join(object), source }
+            // Some objects are no files of that directory.
+            let path = if object.starts_with("the ") { path.to_owned() } else { path.join("pack").join(object) };
+            Error::Io { action, path, source }
         }
         other => Error::broken(path.parent().unwrap_or(path), other.to_string()),
     }

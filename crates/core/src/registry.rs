@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use ckpt_fs::{Dir, Entries, FileKind};
 
 use crate::error::Context;
-use crate::layout::{LOCKS, OWN, RecordFault, WORKTREE, WorktreeRecord, dir_identity};
+use crate::layout::{LOCKS, OWN, RecordFault, WORKTREE, WorktreeRecord, dir_identity, is_mount_point};
 use crate::{Result, Worktree};
 
 /// What stands under a checkpoint directory.
@@ -47,6 +47,11 @@ pub enum StoreState {
     },
     /// A store whose worktree cannot be seen now: its parent is missing or another one, as when a volume is unmounted.
     Unmounted {
+        /// Path that the worktree had.
+        worktree: PathBuf,
+    },
+    /// A store at whose worktree's place something stands that is no directory.
+    Obstructed {
         /// Path that the worktree had.
         worktree: PathBuf,
     },
@@ -190,8 +195,12 @@ fn place_of(record: WorktreeRecord) -> StoreState {
     let worktree = record.path;
     match std::fs::symlink_metadata(&worktree) {
         Ok(meta) if meta.is_dir() => StoreState::Valid { worktree },
-        // A file or a link stands in its place: the directory is gone if its parent is the one we know.
-        Ok(_) => gone_or_unmounted(worktree, record.parent),
+        // A link is how a project is moved to another disk; a file may stand there for any reason. Neither says that
+        // the directory is gone.
+        Ok(_) => match std::fs::canonicalize(&worktree) {
+            Ok(to) if record.inode.is_some() && dir_identity(&to) == record.inode => StoreState::Moved { worktree, to },
+            _ => StoreState::Obstructed { worktree },
+        },
         Err(err) if err.kind() == io::ErrorKind::NotFound => gone_or_unmounted(worktree, record.parent),
         Err(_) => StoreState::Unmounted { worktree },
     }
@@ -205,9 +214,10 @@ fn gone_or_unmounted(worktree: PathBuf, parent: Option<(u64, u64)>) -> StoreStat
 /// Whether the worktree that a record names was the root of a volume that is not mounted now: what stands at its path is
 /// on the device of its parent, and was not.
 pub(crate) fn is_unmounted(record: &WorktreeRecord) -> bool {
-    let was_mounted = record.inode.zip(record.parent).is_some_and(|(inode, parent)| inode.0 != parent.0);
+    let was_mounted =
+        record.mounted || record.inode.zip(record.parent).is_some_and(|(inode, parent)| inode.0 != parent.0);
     let now = dir_identity(&record.path).zip(record.path.parent().and_then(dir_identity));
-    was_mounted && now.is_some_and(|(inode, parent)| inode.0 == parent.0)
+    was_mounted && !is_mount_point(&record.path) && now.is_some_and(|(inode, parent)| inode.0 == parent.0)
 }
 
 /// Whether the worktree that a record names is certainly gone, so that a restore may make it again.

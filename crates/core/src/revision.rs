@@ -129,8 +129,10 @@ impl CheckpointStore {
     /// The worktree of the other store under the same checkpoint directory that holds the checkpoint `id`.
     fn workspace_of(&self, id: ObjectId) -> Option<std::path::PathBuf> {
         for entry in registry::stores(&self.0.layout.checkpoint_dir).ok()? {
-            let (StoreState::Valid { worktree } | StoreState::Gone { worktree } | StoreState::Unmounted { worktree }) =
-                entry.state
+            let (StoreState::Valid { worktree }
+            | StoreState::Gone { worktree }
+            | StoreState::Unmounted { worktree }
+            | StoreState::Obstructed { worktree }) = entry.state
             else {
                 continue;
             };

@@ -148,9 +148,9 @@ impl CheckpointStore {
     /// # Errors
     /// As for [`CheckpointStore::save`].
     pub fn plan_save(&self) -> Result<SavePlan> {
+        recover::require_none(&self.0)?;
         let (_, mut snapshot, differences) = self.compare_with_head()?;
-        let mut notices = std::mem::take(&mut snapshot.notices);
-        notices.extend(recover::is_pending(&self.0)?.then_some(Notice::InterruptedRestore));
+        let notices = std::mem::take(&mut snapshot.notices);
         Ok(SavePlan::new(snapshot, differences, notices))
     }
 

@@ -22,6 +22,14 @@ pub fn is_absence(err: &io::Error) -> bool {
         || err.raw_os_error() == Some(rustix::io::Errno::LOOP.raw_os_error())
 }
 
+/// Whether an error says that the process or the system ran short of something, and nothing about the path.
+pub fn is_shortage(err: &io::Error) -> bool {
+    use rustix::io::Errno;
+
+    let errnos = [Errno::MFILE, Errno::NFILE, Errno::NOMEM];
+    err.raw_os_error().is_some_and(|code| errnos.iter().any(|errno| errno.raw_os_error() == code))
+}
+
 /// Opens the directory `path` (bytes, `/`-separated, relative, any length, no `..`) below `root`.
 pub(crate) fn open(root: BorrowedFd<'_>, path: &[u8]) -> io::Result<OwnedFd> {
     descend(root, pieces(path), open_piece)

@@ -20,11 +20,11 @@ mod new_file;
 mod stat;
 mod system;
 
-pub use beneath::is_absence;
+pub use beneath::{is_absence, is_shortage};
 pub use dir::Dir;
 pub use durable::Durability;
 pub use entries::{Entries, Entry};
 pub use lock::{Lock, LockError};
 pub use new_file::NewFile;
 pub use stat::{FileKind, Stat};
-pub use system::{boot_id, is_network_fs, process_name, random_bytes, token, user_id};
+pub use system::{boot_id, handles, is_network_fs, process_name, random_bytes, require_handles, token, user_id};

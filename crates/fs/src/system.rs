@@ -2,6 +2,7 @@
 
 use std::io;
 use std::os::fd::AsFd;
+use std::sync::OnceLock;
 
 use crate::Dir;
 
@@ -15,6 +16,25 @@ pub fn boot_id() -> Option<String> {
 /// Name of this process, for messages; empty where the system does not tell.
 pub fn process_name() -> String {
     std::fs::read_to_string("/proc/self/comm").map(|name| name.trim().to_owned()).unwrap_or_default()
+}
+
+/// How many handles one part of the program may keep open: a `share`-th of what the process may open, at least 4 and at
+/// most `most`.
+pub fn handles(share: u64, most: usize) -> usize {
+    static LIMIT: OnceLock<u64> = OnceLock::new();
+    let limit = *LIMIT.get_or_init(|| {
+        let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile);
+        limit.current.unwrap_or(u64::MAX)
+    });
+    usize::try_from(limit / share).unwrap_or(most).clamp(4, most)
+}
+
+/// Makes sure that the process can open `count` files more.
+///
+/// # Errors
+/// What `dup` answers when it cannot.
+pub fn require_handles(dir: &Dir, count: usize) -> io::Result<()> {
+    (0..count).map(|_| dir.try_clone()).collect::<io::Result<Vec<_>>>().map(drop)
 }
 
 /// Numeric id of the user on whose behalf this process acts (the effective one).

@@ -10,7 +10,7 @@ use crate::keep::{file_name, names};
 use crate::pack::{Pack, Place, in_file};
 use crate::{Error, Kind, ObjectHasher, ObjectId, Result};
 
-/// Packs whose files stay open, once they were opened.
+/// Packs whose files stay open, once they were opened; at most an eighth of what the process may open.
 const STAY_OPEN: usize = 64;
 
 /// The packs of one directory. Shared between threads without further ado.
@@ -105,7 +105,7 @@ impl PackSet {
                 listing.packs.push(Arc::clone(pack));
                 continue;
             }
-            match Pack::open(&self.dir, name, listing.packs.len() < STAY_OPEN) {
+            match Pack::open(&self.dir, name, listing.packs.len() < ckpt_fs::handles(8, STAY_OPEN)) {
                 Ok(pack) => listing.packs.push(Arc::new(pack)),
                 Err(err) if err.is_vanished() => {
                     // Either removed since the listing, or an idx without its pack.

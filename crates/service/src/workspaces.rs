@@ -35,6 +35,8 @@ pub enum WorkspaceState {
     },
     /// A store whose worktree cannot be seen: its parent is missing or another one, as when a volume is not mounted.
     Unmounted,
+    /// Something that is no directory stands at its place.
+    Obstructed,
     /// A store whose record is damaged, of a newer version, or not that of its name; and what is wrong.
     Broken(String),
     /// A directory that ckpt did not make.
@@ -49,6 +51,7 @@ impl WorkspaceState {
             Self::Gone => "gone",
             Self::Moved { .. } => "moved",
             Self::Unmounted => "unmounted",
+            Self::Obstructed => "obstructed",
             Self::Broken(_) => "broken",
             Self::NotOurs => "not-ours",
         }
@@ -127,6 +130,7 @@ pub(crate) fn told_apart(state: StoreState) -> (Option<PathBuf>, WorkspaceState)
         StoreState::Gone { worktree } => (Some(worktree), WorkspaceState::Gone),
         StoreState::Moved { worktree, to, store } => (Some(worktree), WorkspaceState::Moved { to, store }),
         StoreState::Unmounted { worktree } => (Some(worktree), WorkspaceState::Unmounted),
+        StoreState::Obstructed { worktree } => (Some(worktree), WorkspaceState::Obstructed),
         StoreState::Broken { what } => (None, WorkspaceState::Broken(what)),
         // Whatever a later version tells apart, it is nothing to remove.
         _ => (None, WorkspaceState::NotOurs),

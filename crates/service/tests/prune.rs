@@ -110,6 +110,29 @@ fn a_moved_workspace_is_told_from_a_gone_one_c15() {
 }
 
 #[test]
+fn what_stands_at_the_place_of_a_directory_keeps_its_store() {
+    let sandbox = Sandbox::new();
+    let (linked, linked_store) = sandbox.saved("linked");
+    let elsewhere = sandbox.dir("disk").join("linked");
+    std::fs::rename(&linked, &elsewhere).unwrap();
+    std::os::unix::fs::symlink(&elsewhere, &linked).unwrap();
+    assert_eq!(sandbox.state(&linked), Some(WorkspaceState::Moved(elsewhere)));
+    let (dangling, dangling_store) = sandbox.saved("dangling");
+    std::fs::remove_dir_all(&dangling).unwrap();
+    std::os::unix::fs::symlink("nowhere", &dangling).unwrap();
+    let (file, file_store) = sandbox.saved("file");
+    std::fs::remove_dir_all(&file).unwrap();
+    std::fs::write(&file, "").unwrap();
+    for path in [&dangling, &file] {
+        assert_eq!(sandbox.state(path), Some(WorkspaceState::Obstructed));
+    }
+    assert!(removed(&sandbox.service.prune_invalid().unwrap()).is_empty());
+    for store in [linked_store, dangling_store, file_store] {
+        assert!(store.exists());
+    }
+}
+
+#[test]
 fn the_next_directory_with_the_same_inode_is_no_move() {
     let sandbox = Sandbox::new();
     let (old, _) = sandbox.saved("old");

@@ -133,6 +133,7 @@ pub(crate) fn reason(state: &WorkspaceState) -> Option<String> {
             let store = if store.is_some() { "has a store of its own there" } else { "has no store there yet" };
             Some(format!("the directory is now {}, and {store}", at(to)))
         }
+        WorkspaceState::Obstructed => Some("something that is no directory stands at its place".to_owned()),
         WorkspaceState::Unmounted => Some("the directory and its parent cannot be seen, as if not mounted".to_owned()),
         WorkspaceState::Broken(what) => Some(what.clone()),
         WorkspaceState::NotOurs => Some("ckpt did not make it".to_owned()),

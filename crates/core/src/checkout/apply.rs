@@ -19,6 +19,9 @@ use crate::state::EntryInfo;
 use crate::store::Inner;
 use crate::{ConflictReason, Error, Event, RepoPath, Result};
 
+/// Directories that one thread keeps open, at most an eighth of what the process may open.
+pub(super) const MAX_DIRS: usize = 64;
+
 /// Begin of the names of all temporaries in the worktree.
 pub(crate) const TMP: &str = ".ckpt-";
 
@@ -183,7 +186,7 @@ impl<'a> Apply<'a> {
             Err(err) if ckpt_fs::is_absence(&err) => return Err(Trouble::Conflict(ConflictReason::Blocked)),
             Err(err) => return Err(self.io("open", dir, err)),
         };
-        if self.dirs.len() >= 64 {
+        if self.dirs.len() >= ckpt_fs::handles(8, MAX_DIRS) {
             self.dirs.clear();
         }
         self.dirs.insert(dir.to_vec(), Arc::clone(&opened));

@@ -36,6 +36,9 @@ use present::Present;
 use step::Step;
 use target::Target;
 
+/// Files and directories that a restore has open at most, with the fewest that each part of it takes.
+const HANDLES: usize = 32;
+
 /// Gives the state to restore, and the paths in it that were edited since.
 pub(crate) type Aim<'a> = dyn Fn(&Node) -> Result<(Node, Vec<RepoPath>)> + 'a;
 
@@ -95,11 +98,10 @@ fn prepare<'a>(
 
 /// Tells what a restore would do.
 pub(crate) fn dry_run<'a>(store: &'a Inner, restore: &Restore<'a>) -> Result<Plan> {
+    recover::require_none(store)?;
     let tip = store.tip()?;
     let head = store.head(&tip)?;
     let prepared = prepare(store, restore, &tip, head.as_ref(), None, &HashOnly, &mut HashOnly)?;
-    let mut notices = prepared.present.notices;
-    notices.extend(recover::is_pending(store)?.then_some(Notice::InterruptedRestore));
     Ok(Plan {
         kind: restore.kind,
         to: restore.to.info.id,
@@ -108,7 +110,7 @@ pub(crate) fn dry_run<'a>(store: &'a Inner, restore: &Restore<'a>) -> Result<Pla
         conflicts: prepared.planned.conflicts,
         left_alone: prepared.planned.left_alone,
         edited_since: prepared.edited_since,
-        notices,
+        notices: prepared.present.notices,
     })
 }
 
@@ -153,6 +155,8 @@ pub(crate) fn run<'a>(session: &Session<'a>, restore: &Restore<'a>) -> Result<Re
     }
     session.update_record()?;
     receipt.safety = Some(safety.id);
+    // What could not be opened half-way could not be taken back either.
+    ckpt_fs::require_handles(&prepared.present.root_dir, HANDLES).context("open files in", store.worktree.path())?;
     let journal = Journal {
         tip: begun.id,
         operation: operation.id,

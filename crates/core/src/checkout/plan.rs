@@ -165,14 +165,14 @@ fn finish(
         }
         steps.push(change);
     }
-    // Of what cannot be read nobody knows whether it differs.
-    for omitted in present.unreadable() {
+    // Of what cannot be seen nobody knows whether it differs.
+    for (omitted, reason) in present.unknown() {
         let path = omitted.as_bytes();
         if !planned.is_settled(path)
             && !target.omits(path)?
             && state::find(&store.objects, &target.state, path)?.is_some()
         {
-            planned.object(path, ConflictReason::Unreadable);
+            planned.object(path, *reason);
         }
     }
     keep_directories(present, &mut steps, &mut planned)?;

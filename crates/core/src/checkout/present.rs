@@ -1,5 +1,6 @@
 //! What stands in the worktree before a restore, held by the store: the whole of it, or some paths.
 
+use std::os::unix::ffi::OsStrExt;
 use std::sync::Arc;
 
 use ckpt_fs::{Dir, Entries, FileKind};
@@ -9,7 +10,7 @@ use crate::path::{is_below, join, split};
 use crate::snapshot::{self, Against, FileRead, Ingest, Snapshot, read_file, read_link};
 use crate::state::{self, Entry, MAX_DEPTH, Name, Node, judge_name};
 use crate::store::Inner;
-use crate::{Conflict, ConflictReason, EntryKind, Notice, ObjectId, Omitted, Reason, RepoPath, Result};
+use crate::{Conflict, ConflictReason, EntryKind, Error, Notice, ObjectId, Omitted, Reason, RepoPath, Result};
 
 /// The worktree as it stands, on its way into a safety checkpoint.
 pub(crate) struct Present {
@@ -167,10 +168,10 @@ impl Present {
         self.mounts.iter().any(|mount| mount == path)
     }
 
-    /// Paths that could not be read.
-    pub(crate) fn unreadable(&self) -> impl Iterator<Item = &RepoPath> {
-        let unreadable = |(_, reason): &&(RepoPath, ConflictReason)| *reason == ConflictReason::Unreadable;
-        self.not_held.iter().filter(unreadable).map(|(path, _)| path)
+    /// Paths of which nobody knows what stands there, and why: the state has what head had.
+    pub(crate) fn unknown(&self) -> impl Iterator<Item = &(RepoPath, ConflictReason)> {
+        let is_unknown = |reason| matches!(reason, ConflictReason::Unreadable | ConflictReason::Unmounted);
+        self.not_held.iter().filter(move |(_, reason)| is_unknown(*reason))
     }
 
     /// Why the bytes at `path` are not held; `None` where they are, as far as the walk knows.
@@ -210,7 +211,7 @@ pub(crate) fn capture(store: &Inner, root: &Dir, path: &[u8], ingest: &dyn Inges
     let parent = match root.open_beneath(dir) {
         Ok(parent) => parent,
         Err(err) if ckpt_fs::is_absence(&err) => return Ok(Captured::Nothing),
-        Err(_) => return Ok(Captured::NotHeld(ConflictReason::Unreadable)),
+        Err(err) => return Ok(Captured::NotHeld(unreadable(err, path)?)),
     };
     if is_mount_point(&parent, name) {
         return Ok(Captured::NotHeld(ConflictReason::MountPoint));
@@ -229,7 +230,10 @@ pub(crate) fn capture(store: &Inner, root: &Dir, path: &[u8], ingest: &dyn Inges
     while let Some((below, depth)) = waiting.pop() {
         let opened =
             parent.open_beneath(&join(name, &below)).and_then(|dir| dir.read_entries(&mut names).map(|()| dir));
-        let Ok(dir) = opened else { return Ok(Captured::NotHeld(ConflictReason::Unreadable)) };
+        let dir = match opened {
+            Ok(dir) => dir,
+            Err(err) => return Ok(Captured::NotHeld(unreadable(err, &join(path, &below))?)),
+        };
         for found in names.iter() {
             if judge_name(found.name) != Name::Plain {
                 let is_git = judge_name(found.name) == Name::DotGit;
@@ -259,6 +263,15 @@ pub(crate) fn capture(store: &Inner, root: &Dir, path: &[u8], ingest: &dyn Inges
         }
     }
     Ok(Captured::Held(Entry { dir: Some(top), ..entry }))
+}
+
+/// The reason for what cannot be opened; an error where that says nothing about it.
+fn unreadable(source: std::io::Error, path: &[u8]) -> Result<ConflictReason> {
+    if ckpt_fs::is_shortage(&source) {
+        let path = std::path::PathBuf::from(std::ffi::OsStr::from_bytes(path));
+        return Err(Error::Io { action: "open", path, source });
+    }
+    Ok(ConflictReason::Unreadable)
 }
 
 fn is_mount_point(dir: &Dir, name: &[u8]) -> bool {

@@ -32,12 +32,17 @@ use crate::store::{Inner, locks_dir};
 use crate::timeline::NewOperation;
 use crate::{
     CheckpointId, CheckpointKind, EntryKind, Error, Notice, ObjectFault, Operation, OperationKind, Recovery, RepoPath,
-    Result,
+    Result, StoreFault,
 };
 
 /// Whether a restore was interrupted, or is running.
 pub(crate) fn is_pending(store: &Inner) -> Result<bool> {
     Ok(!matches!(journal::read(store)?, Found::None))
+}
+
+/// Refuses to foretell anything of a worktree that is half-way between two states.
+pub(crate) fn require_none(store: &Inner) -> Result<()> {
+    if is_pending(store)? { Err(Error::store(&store.path, StoreFault::InterruptedRestore)) } else { Ok(()) }
 }
 
 /// Finishes an interrupted restore before the worktree is read. One that is running is left alone.

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use ckpt_fs::{Dir, Durability, NewFile, Stat};
 
-use super::apply::{Apply, Tried, Trouble, foreign_owner, is_same};
+use super::apply::{Apply, MAX_DIRS, Tried, Trouble, foreign_owner, is_same};
 use super::step::Step;
 use crate::error::Context;
 use crate::path::split;
@@ -80,7 +80,7 @@ impl Apply<'_> {
 
     fn write_some<'s>(&mut self, steps: impl Iterator<Item = &'s Step>) -> Result<()> {
         let mut batch: Vec<Ready<'_>> = Vec::new();
-        let mut bytes = 0;
+        let (mut bytes, mut dirs) = (0, 0);
         for step in steps {
             let Some(to) = step.to else { continue };
             if is_mode_only(step) {
@@ -99,6 +99,7 @@ impl Apply<'_> {
             match self.prepare(step, to) {
                 Ok((ready, size)) => {
                     bytes += size;
+                    dirs += usize::from(batch.last().is_none_or(|last| !Arc::ptr_eq(&last.dir, &ready.dir)));
                     batch.push(ready);
                     if batch.len() > SYNC_SINGLY {
                         batch.iter_mut().for_each(|ready| ready.file = None);
@@ -106,9 +107,9 @@ impl Apply<'_> {
                 }
                 Err(trouble) => self.note(step, Err(trouble), true)?,
             }
-            if batch.len() >= BATCH_FILES || bytes >= BATCH_BYTES {
+            if batch.len() >= BATCH_FILES || bytes >= BATCH_BYTES || dirs >= ckpt_fs::handles(8, MAX_DIRS) {
                 self.place_all(&mut batch)?;
-                bytes = 0;
+                (bytes, dirs) = (0, 0);
             }
         }
         self.place_all(&mut batch)

@@ -116,7 +116,7 @@ pub(super) fn cache(seen: &Seen, old: Option<&StatCache>, encoded: &[Option<Enco
         let ids = encoded.get(slot).copied().flatten();
         match outcome {
             // Numbers must stay what they are; nothing refers to this one.
-            Outcome::Vanished | Outcome::Omitted { .. } => builder.dir(nothing, 0, 0, std::iter::empty())?,
+            Outcome::Vanished | Outcome::Omitted { .. } => builder.dir(nothing, 0, (0, false), std::iter::empty())?,
             Outcome::Clean { cached, children } => {
                 let (old, dir) = (old?, old?.dir(*cached)?);
                 let entries = entries_of(old, dir.first, dir.count).map(|(name, (mut entry, number))| {
@@ -125,9 +125,9 @@ pub(super) fn cache(seen: &Seen, old: Option<&StatCache>, encoded: &[Option<Enco
                     }
                     (name, entry)
                 });
-                builder.dir(ids.unwrap_or(dir.encoded), dir.rules, dir.device, entries)?;
+                builder.dir(ids.unwrap_or(dir.encoded), dir.rules, (dir.device, dir.is_mount_point), entries)?;
             }
-            Outcome::Fresh { entries, rules, device } => {
+            Outcome::Fresh { entries, rules, mount } => {
                 let gone = |walked: &&Walked| !is_gone(seen, &walked.entry);
                 let entries = entries.iter().filter(gone).map(|walked| {
                     let mut entry = walked.entry;
@@ -136,7 +136,7 @@ pub(super) fn cache(seen: &Seen, old: Option<&StatCache>, encoded: &[Option<Enco
                     }
                     (walked.name.as_slice(), entry)
                 });
-                builder.dir(ids?, *rules, *device, entries)?;
+                builder.dir(ids?, *rules, *mount, entries)?;
             }
         }
     }

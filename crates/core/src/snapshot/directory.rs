@@ -17,8 +17,8 @@ use crate::{Error, Notice, ObjectId, Omitted, Reason, RepoPath, Result};
 pub(super) enum Outcome {
     /// Every entry is as the cache has it. `children`: number of the entry in the cache, and its slot.
     Clean { cached: u32, children: Vec<(u32, u32)> },
-    /// Something differs from the cache, or there is none.
-    Fresh { entries: Vec<Walked>, rules: u64, device: u64 },
+    /// Something differs from the cache, or there is none. `mount`: the device, and whether something is mounted there.
+    Fresh { entries: Vec<Walked>, rules: u64, mount: (u64, bool) },
     /// It is omitted, and has the state that head has for it, if any.
     Omitted { reason: Reason, kept: Option<Box<Entry>> },
     /// It is gone.
@@ -90,10 +90,12 @@ impl Worker {
                 return Err(Error::Io { action: "read", path: walk.root_path.to_owned(), source: err });
             }
             Err(err) if err.kind() == std::io::ErrorKind::NotFound => return Ok(Outcome::Vanished),
+            Err(err) if ckpt_fs::is_shortage(&err) => return Err(shared.shortage(&job.path, err)),
             // An unreadable directory is not a deletion.
             Err(_) => return kept(shared, job, Reason::Unreadable),
         };
-        if job.was_mount && self.names.is_empty() && job.stat.device == job.parent_device {
+        let is_mounted = job.stat.is_mount_point || job.stat.device != job.parent_device;
+        if job.was_mount && self.names.is_empty() && !is_mounted {
             return kept(shared, job, Reason::Unmounted);
         }
         let names = std::mem::take(&mut self.names);
@@ -246,11 +248,11 @@ impl Worker {
         let cache = place.shared.walk.cache;
         let known_dir = known.filter(|(_, entry)| entry.kind == FileKind::Dir);
         let cached = known_dir.map(|(_, entry)| entry.dir).filter(|dir| *dir != NONE);
-        let cached_device = cached.and_then(|dir| Some(cache?.dir(dir)?.device));
+        let cached_dir = cached.and_then(|dir| cache?.dir(dir));
         let was_mount = match known_dir.map(|(_, entry)| entry) {
             Some(entry) if entry.state == EntryState::Omitted(Reason::Unmounted) => true,
-            Some(_) => match (cached_device, place.cached) {
-                (Some(device), Some(parent)) => device != parent.device,
+            Some(_) => match (cached_dir, place.cached) {
+                (Some(dir), Some(parent)) => dir.is_mount_point || dir.device != parent.device,
                 _ => false,
             },
             None => false,
@@ -258,7 +260,10 @@ impl Worker {
         let entry = from_stat(&stat, EntryState::Captured);
         let equal = known_dir
             .filter(|(_, known)| {
-                known.state == EntryState::Captured && known.mode == entry.mode && cached_device == Some(stat.device)
+                known.state == EntryState::Captured
+                    && known.mode == entry.mode
+                    && cached_dir
+                        .is_some_and(|dir| (dir.device, dir.is_mount_point) == (stat.device, stat.is_mount_point))
             })
             .map(|(number, _)| number);
         let child = Job {
@@ -378,7 +383,7 @@ fn finish(shared: &Shared<'_>, job: &Job, dir: Dir, rules: u64, all: Vec<Looked>
             for ((_, at), slot) in children.into_iter().zip(first..) {
                 entries[at].entry.dir = slot;
             }
-            Outcome::Fresh { entries, rules, device: job.stat.device }
+            Outcome::Fresh { entries, rules, mount: (job.stat.device, job.stat.is_mount_point) }
         }
     }
 }

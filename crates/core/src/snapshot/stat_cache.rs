@@ -15,6 +15,9 @@ const HEADER: usize = 8 + 4 + 4 + 8 + 8 + 40 + 20 + 8 + 20 + 5 * 4 + 4;
 const PACK: usize = 28;
 const DIR: usize = 68;
 const ENTRY: usize = 68;
+/// Flags of a directory.
+const HAS_FACTS: u32 = 1;
+const MOUNT_POINT: u32 = 2;
 /// No directory.
 pub(crate) const NONE: u32 = u32::MAX;
 /// After another boot, what changed within this time before the cache was written is not trusted: a power cut may have
@@ -57,6 +60,8 @@ pub(crate) struct CacheDir {
     /// Signature of the rules by which its names were judged.
     pub(crate) rules: u64,
     pub(crate) device: u64,
+    /// Whether something was mounted there.
+    pub(crate) is_mount_point: bool,
 }
 
 /// What the cache as a whole rests on.
@@ -155,9 +160,10 @@ impl StatCache {
         let rules = at.u64()?;
         let inherited = Defaults { file: at.u16()?, exec: at.u16()?, dir: at.u16()? };
         let device = *self.devices.get(usize::from(at.u16()?))?;
-        let has_facts = at.u32()? != 0;
+        let flags = at.u32()?;
+        let (has_facts, is_mount_point) = (flags & HAS_FACTS != 0, flags & MOUNT_POINT != 0);
         let encoded = Encoded { tree, facts: has_facts.then_some(facts), inherited };
-        Some(CacheDir { first, count, encoded, rules, device })
+        Some(CacheDir { first, count, encoded, rules, device, is_mount_point })
     }
 
     /// Entry `number` of the whole cache, with its name.
@@ -241,7 +247,7 @@ impl CacheBuilder {
         &mut self,
         encoded: Encoded,
         rules: u64,
-        device: u64,
+        (device, is_mount_point): (u64, bool),
         entries: impl Iterator<Item = (&'a [u8], CacheEntry)>,
     ) -> Option<()> {
         let first = self.entry_count;
@@ -258,7 +264,9 @@ impl CacheBuilder {
         for mode in [encoded.inherited.file, encoded.inherited.exec, encoded.inherited.dir, device] {
             out.extend_from_slice(&mode.to_le_bytes());
         }
-        out.extend_from_slice(&u32::from(encoded.facts.is_some()).to_le_bytes());
+        let has_facts = if encoded.facts.is_some() { HAS_FACTS } else { 0 };
+        let mount_point = if is_mount_point { MOUNT_POINT } else { 0 };
+        out.extend_from_slice(&(has_facts | mount_point).to_le_bytes());
         self.dir_count = self.dir_count.checked_add(1)?;
         Some(())
     }
@@ -365,8 +373,8 @@ mod tests {
         let encoded = Encoded { tree: ObjectId::EMPTY_TREE, facts: None, inherited: Defaults::default() };
         let mut builder = CacheBuilder::default();
         let captured = CacheEntry { state: EntryState::Captured, kind: FileKind::Dir, dir: 1, ..entry };
-        builder.dir(encoded, 3, 99, [(b"a".as_slice(), entry), (b"d", captured)].into_iter()).unwrap();
-        builder.dir(encoded, 4, 98, std::iter::empty()).unwrap();
+        builder.dir(encoded, 3, (99, true), [(b"a".as_slice(), entry), (b"d", captured)].into_iter()).unwrap();
+        builder.dir(encoded, 4, (98, false), std::iter::empty()).unwrap();
         let basis = CacheBasis {
             operation: ObjectId::EMPTY_TREE,
             operation_seq: 12,

@@ -3,6 +3,7 @@
 //! Directories are jobs on a stack that threads share, so that few directory handles are open at once. What a job does
 //! with a directory is in `directory`; what the directories together are is in `assemble`.
 
+use std::os::unix::ffi::OsStrExt;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
@@ -18,7 +19,8 @@ use crate::{Error, Notice, ObjectId, Omitted, Result, StoreOptions};
 
 /// Directories that the caller's thread looks at before it asks for help: small trees are done by then.
 const ALONE: usize = 24;
-/// Handles that waiting jobs may hold together; further jobs open their directory from the root.
+/// Handles that waiting jobs may hold together, at most a quarter of what the process may open; further jobs open their
+/// directory from the root.
 const MAX_HANDLES: usize = 128;
 
 /// Everything that a walk goes by.
@@ -196,9 +198,15 @@ impl Shared<'_> {
         }
     }
 
+    /// The error of a directory that could not be opened for want of something: nothing is known about it.
+    pub(super) fn shortage(&self, path: &[u8], source: std::io::Error) -> Error {
+        let path = self.walk.root_path.join(std::ffi::OsStr::from_bytes(path));
+        Error::Io { action: "open", path, source }
+    }
+
     /// A handle for the children of `dir`; `None` when enough are open.
     pub(super) fn share(&self, dir: Dir) -> Option<Arc<Handle>> {
-        if self.handles.fetch_add(1, Ordering::Relaxed) >= MAX_HANDLES {
+        if self.handles.fetch_add(1, Ordering::Relaxed) >= ckpt_fs::handles(4, MAX_HANDLES) {
             self.handles.fetch_sub(1, Ordering::Relaxed);
             return None;
         }

@@ -1,11 +1,14 @@
 //! Reading one file or link of the worktree so that what was hashed is what a stat describes.
 
+use std::ffi::OsStr;
 use std::io::Read;
+use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
 
 use ckpt_fs::{Dir, FileKind, Stat};
 
 use super::ingest::Ingest;
-use crate::{ObjectId, Result};
+use crate::{Error, ObjectId, Result};
 
 /// Larger files are streamed.
 const IN_MEMORY_BYTES: u64 = 8 << 20;
@@ -38,6 +41,10 @@ pub(crate) fn read_file(dir: &Dir, name: &[u8], ingest: &dyn Ingest, buffer: &mu
         let mut file = match dir.open_file(name) {
             Ok(file) => file,
             Err(err) if err.kind() == std::io::ErrorKind::NotFound => return Ok(FileRead::Vanished),
+            Err(source) if ckpt_fs::is_shortage(&source) => {
+                let path = PathBuf::from(OsStr::from_bytes(name));
+                return Err(Error::Io { action: "open", path, source });
+            }
             Err(_) => return Ok(FileRead::Unreadable),
         };
         let Ok(before) = Dir::stat_file(&file) else { return Ok(FileRead::Unreadable) };
