@@ -248,3 +248,64 @@ fn an_unmounted_bind_mount_is_no_deletion_l40() {
     assert!(lines[3].contains("\"unmounted-workspace\""), "{text}");
     assert_eq!(lines[4..], ["exit 1"], "{text}");
 }
+
+#[test]
+fn an_interrupted_reset_waits_for_its_volume() {
+    for place in ["w", "w/mnt"] {
+        let sandbox = Sandbox::new();
+        let script = format!(
+            "mkdir -p {place} volume
+            mount --bind volume {place}
+            for name in f g h; do echo one > {place}/$name; done
+            first=$($CKPT -w w save -m first)
+            for name in f g h new; do echo two > {place}/$name; done
+            $CKPT -w w save -q -m second > saved
+            export FABRICATIO_CHECKPOINT__THREADS=1
+            CKPT_FAULT_LOG=$PWD/steps $CKPT -w w reset -q $first > receipt
+            at=$(grep ' exchange g' steps | cut -d ' ' -f 1)
+            $CKPT -w w undo -q > receipt
+            code=0; CKPT_FAULT_AT=$at CKPT_FAULT_DO=kill $CKPT -w w reset -q $first || code=$?
+            echo killed $code; cat volume/f volume/g volume/h
+            umount {place}
+            for words in status 'save x' undo; do
+                code=0; $CKPT -w w --json $words > answer || code=$?
+                echo $code $(grep -c unmounted-workspace answer) $(ls -A {place} | wc -l)
+            done
+            mount --bind volume {place}
+            $CKPT -w w status -q
+            cat volume/f volume/g volume/h; ls -A volume
+            umount {place}"
+        );
+        let Some(text) = with_mounts(&sandbox, &script) else { return };
+        let lines: Vec<&str> = text.lines().collect();
+        let half = ["killed 137", "one", "two", "two"];
+        let expected = ["1 1 0", "1 1 0", "1 1 0", "one", "one", "one", "f", "g", "h"];
+        assert_eq!(lines, [&half[..], &expected].concat(), "{place}: {text}");
+    }
+}
+
+#[test]
+fn a_reset_that_does_not_fit_on_the_disk_is_taken_back() {
+    let sandbox = Sandbox::new();
+    let script = "
+        mount -t tmpfs -o size=2000k none w
+        fill() { for name in \"$@\"; do head -c 60000 /dev/urandom > w/$name; done; }
+        mkdir w/a w/b w/c
+        fill a/1 a/2 a/3 a/4 b/1 b/2 b/3 b/4 b/5 b/6 c/1 c/2 c/3 c/4 c/5 c/6 c/7
+        first=$($CKPT -w w save -m first)
+        fill a/1 a/2 a/3 a/4 b/1 b/2 b/3 b/4 b/5 b/6 new1 new2 new3 new4 new5; rm w/c/*
+        mount -o remount,size=1000k w
+        cp -a w before
+        code=0; $CKPT -w w --json reset $first > receipt || code=$?
+        echo exit $code
+        diff -r w before && echo same
+        $CKPT -w w status -q > status
+        # What fits in one file at a time is done.
+        mount -o remount,size=1060k w
+        $CKPT -w w reset -q $first
+        ls w/c | wc -l";
+    let Some(text) = with_mounts(&sandbox, script) else { return };
+    assert_eq!(text.lines().collect::<Vec<_>>(), ["exit 1", "same", "7"], "{text}");
+    let receipt = fs::read_to_string(sandbox.root().join("receipt")).unwrap();
+    assert!(receipt.contains("\"disk-full\""), "{receipt}");
+}

@@ -1,6 +1,7 @@
 //! Several processes at once: each other, stock git in the store, an editor in the workspace, an attacker beside it.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::process::Stdio;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -246,10 +247,53 @@ fn an_edit_a_kill_and_another_edit_lose_nothing_l41_l44() {
 }
 
 #[test]
+fn an_edit_before_a_change_of_mode_keeps_its_own_mode_l44() {
+    let prepare = || {
+        let sandbox = Sandbox::new();
+        sandbox.write("f", "one");
+        sandbox.mode("f", 0o644);
+        let id = sandbox.save("first");
+        sandbox.mode("f", 0o600);
+        sandbox.save("second");
+        (sandbox, id)
+    };
+    let (sandbox, id) = prepare();
+    let (output, steps) = steps_of(sandbox.call(["reset", &id]));
+    let _ = output.ok();
+    let edit = "run:printf secret > .editor; chmod 600 .editor; mv .editor f";
+    for number in 1..=steps {
+        let (sandbox, id) = prepare();
+        let output = sandbox.call(["reset", &id]).fault(number, edit).run();
+        let mode = fs::metadata(sandbox.at("f")).unwrap().permissions().mode() & 0o777;
+        let is_restored = sandbox.text("f") == "one" && sandbox.is_held("secret");
+        assert!(is_restored || mode == 0o600, "step {number}: {mode:o} {output}");
+    }
+}
+
+#[test]
+fn a_command_that_fails_says_what_it_finished_before() {
+    let (sandbox, id) = one_replaced_one_deleted();
+    let log = sandbox.root().join("steps");
+    let _ = sandbox.call(["reset", &id]).config("threads", "1").env("CKPT_FAULT_LOG", &log).run().ok();
+    let steps = fs::read_to_string(&log).unwrap();
+    let at =
+        steps.lines().find(|line| line.contains(" exchange f")).unwrap().split(' ').next().unwrap().parse().unwrap();
+    for words in ["rollback HEAD nosuch", "redo", "diff HEAD~7", "reset 0123456789"] {
+        let (sandbox, id) = one_replaced_one_deleted();
+        let _ = sandbox.call(["reset", &id]).fault(at, "kill").run().killed();
+        let before = sandbox.tree();
+        let output = sandbox.ckpt(&format!("{words} --json"));
+        let is_finished = !before.differences(&sandbox.tree()).is_empty();
+        let warnings = output.json()["warnings"].to_string();
+        assert_eq!(warnings.matches("\"recovered\"").count(), usize::from(is_finished), "{words}: {output}");
+    }
+}
+
+#[test]
 fn a_directory_that_was_made_writable_gets_its_mode_again_l30() {
     let Some(sandbox) = Sandbox::unprivileged() else { return };
     let prepare = |sandbox: &Sandbox| {
-        let _ = fs::set_permissions(sandbox.at("d"), std::os::unix::fs::PermissionsExt::from_mode(0o755));
+        let _ = fs::set_permissions(sandbox.at("d"), PermissionsExt::from_mode(0o755));
         for name in ["d/f", "d/g"] {
             sandbox.write(name, "one");
         }

@@ -128,3 +128,45 @@ fn a_read_only_directory_is_never_left_half_done_l24() {
     assert_eq!(sandbox.text("d/f"), "one");
     assert!(sandbox.is_held("two") && sandbox.is_held("new"));
 }
+
+#[test]
+fn a_restore_needs_nothing_readable() {
+    let Some(sandbox) = Sandbox::unprivileged() else { return };
+    let empty = sandbox.save("empty");
+    sandbox.write("a", "work");
+    sandbox.write("secret", "s");
+    sandbox.mode("secret", 0o000);
+    let _ = sandbox.ckpt(&format!("reset {empty}"));
+    assert!(!sandbox.has("a"));
+    let _ = sandbox.ckpt("undo").exits(0);
+    assert_eq!(sandbox.text("a"), "work");
+    sandbox.mode("secret", 0o600);
+}
+
+#[test]
+fn below_a_directory_that_cannot_be_searched_nothing_is_called_absent() {
+    for mode in [0o300, 0o000] {
+        let Some(sandbox) = Sandbox::unprivileged() else { return };
+        sandbox.write("d/a", "1");
+        sandbox.write("b", "1");
+        let first = sandbox.save("first");
+        sandbox.write("d/a", "2");
+        sandbox.write("b", "2");
+        sandbox.save("second");
+        let _ = sandbox.ckpt(&format!("reset {first}")).ok();
+        sandbox.write("d/a", "mine");
+        sandbox.write(".gitignore", "d\n");
+        sandbox.mode("d", mode);
+        let plan = sandbox.ckpt("undo --dry-run --json");
+        let done = sandbox.ckpt("undo --json");
+        sandbox.mode("d", 0o755);
+        assert_eq!((sandbox.text("b"), sandbox.has("d/a")), ("2".to_owned(), true), "{done}");
+        let is_named = |json: serde_json::Value, list: &str| json[list].to_string().contains("d/a");
+        let is_conflict = |json: serde_json::Value| json["conflicts"].to_string().contains("\"d");
+        assert_eq!(plan.code, done.code, "{plan}{done}");
+        assert_eq!(is_conflict(plan.json()), is_conflict(done.json()), "{plan}{done}");
+        let stands = sandbox.text("d/a") == "mine";
+        assert!(stands || sandbox.is_held("mine"), "{done}");
+        assert!(!is_named(done.json(), "edited_since") || sandbox.is_held("mine"), "{done}");
+    }
+}

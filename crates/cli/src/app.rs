@@ -3,7 +3,7 @@
 use std::cell::OnceCell;
 use std::path::Path;
 
-use ckpt_service::{CheckpointId, CheckpointStore, Notice, Recovery, StoreError};
+use ckpt_service::{CheckpointId, CheckpointStore, Notice, StoreError};
 use serde::Serialize;
 
 use crate::args::{GlobalArgs, Invocation};
@@ -11,7 +11,6 @@ use crate::errors::{Exit, Failure, Result};
 use crate::hints::Whereabouts;
 use crate::printer::{Printer, Verbosity};
 use crate::quoting;
-use crate::wording;
 use crate::workspace::{self, Place};
 
 /// One run of the program.
@@ -83,22 +82,6 @@ impl App {
                 _ => self.printer.warn(notice.code(), notice),
             }
         }
-    }
-
-    /// Says that an interrupted restore was finished first.
-    pub(crate) fn tell_recovery(&self, recovery: Option<&Recovery>) {
-        let Some(recovery) = recovery else { return };
-        let verb = recovery.kind.word();
-        let mut text = format!(
-            "a {verb} to {} had been interrupted, and was finished first ({})",
-            recovery.to.short(),
-            wording::count(wording::length(&recovery.finished), "path")
-        );
-        if !recovery.kept.is_empty() {
-            let kept = wording::count(wording::length(&recovery.kept), "path");
-            text += &format!("; {kept} changed since, and stayed as they were");
-        }
-        self.printer.warn("recovered", text);
     }
 
     /// Finds the checkpoint that a revision names.

@@ -18,6 +18,10 @@ pub(crate) const ERRORS: &[(&str, &str)] = &[
         "unmounted-workspace",
         "A volume was mounted there at the last save; now an empty directory stands there, whose checkpoint would look like a deletion.",
     ),
+    (
+        "half-restored",
+        "A restore could neither go on nor be taken back, on a full disk say; every byte is held, and the next command that can finishes it.",
+    ),
     ("nothing-readable", "Nothing in the workspace can be read; a checkpoint of it would look like a deletion."),
     ("no-working-directory", "The current directory does not exist any more."),
     ("nothing-saved", "The workspace has no checkpoint yet."),
@@ -76,7 +80,11 @@ pub(crate) const WARNINGS: &[(&str, &str)] = &[
     ("nothing-captured", "The directory is not empty, but nothing in it was captured."),
     ("cache-rebuilt", "The stat cache was damaged; files were read again."),
     ("head-damaged", "The last checkpoint cannot be read whole; what the workspace has of it was stored again."),
-    ("interrupted-restore", "A restore was interrupted; the next command that writes finishes it."),
+    (
+        "interrupted-restore",
+        "A restore is running, or was interrupted; the next command that works on the workspace finishes it.",
+    ),
+    ("restore-dropped", "A restore was interrupted, and the directory is another one now: it was not finished."),
     ("recovered", "A restore that had been interrupted was finished first."),
     (
         "kept-beside",
@@ -113,6 +121,7 @@ mod tests {
             WorkspaceFault::NetworkFs,
             WorkspaceFault::Unreadable(1),
             WorkspaceFault::Unmounted,
+            WorkspaceFault::HalfRestored(String::new()),
         ];
         errors.extend(workspace.map(|reason| StoreError::Workspace { path: path(), reason }.into()));
         let store = [

@@ -126,6 +126,9 @@ fn for_workspace(path: &Path, reason: &WorkspaceFault, invocation: &Invocation) 
             let save = invocation.command(["save"]);
             format!("to take that risk: FABRICATIO_CHECKPOINT__ALLOW_NETWORK_FS=true {save}")
         }
+        WorkspaceFault::HalfRestored(_) => {
+            format!("remove the cause, then finish it: {}; or take it back with undo", invocation.command(["status"]))
+        }
         WorkspaceFault::Unmounted => format!(
             "mount it again; or, if its files are lost, bring them back: {}",
             invocation.command_for(path.to_owned(), ["reset"])

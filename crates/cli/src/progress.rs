@@ -59,6 +59,12 @@ impl Observer for Progress {
             Event::Restored { done, total } if self.is_due() => {
                 self.printer.progress(Some((done, total)), || "restoring".to_owned());
             }
+            Event::Recovered(recovery) => self.printer.warn("recovered", wording::recovered(recovery)),
+            Event::Dropped { safety } => {
+                let safety = safety.short();
+                let text = "a restore was interrupted, and the directory is another one now: it was not finished";
+                self.printer.warn("restore-dropped", format_args!("{text}; what stood there is in {safety}"));
+            }
             _ => {}
         }
     }

@@ -124,7 +124,6 @@ struct Body {
 impl Restored {
     /// Tells it, and how the command ends: with 3 if a path stays that should have changed.
     pub(crate) fn tell(&self, app: &App, place: &Place, store: &CheckpointStore) -> Result<Exit> {
-        app.tell_recovery(self.recovered.as_ref());
         app.tell_notices(&self.notices);
         let out = app.printer.out();
         let mut text = changes::lines(place, out, &self.changes);

@@ -1,5 +1,7 @@
 //! Counts, sizes and messages as words.
 
+use ckpt_service::Recovery;
+
 use crate::quoting;
 
 /// Writes `1 file`, `2 files`.
@@ -37,6 +39,18 @@ pub(crate) fn quoted_message(message: &[u8]) -> String {
         line if line.is_empty() => "(no message)".to_owned(),
         line => format!("\"{}\"", line.replace('"', "\\\"")),
     }
+}
+
+/// That an interrupted restore was finished first.
+pub(crate) fn recovered(recovery: &Recovery) -> String {
+    let paths = count(length(&recovery.finished), "path");
+    let (verb, to) = (recovery.kind.word(), recovery.to.short());
+    let mut text = format!("a {verb} to {to} had been interrupted, and was finished first ({paths})");
+    if !recovery.kept.is_empty() {
+        let kept = count(length(&recovery.kept), "path");
+        text += &format!("; {kept} changed since, and stayed as they were");
+    }
+    text
 }
 
 #[cfg(test)]

@@ -109,6 +109,10 @@ pub enum WorkspaceFault {
     /// A volume was mounted there at the last save, and an empty directory stands there now.
     #[error("a volume was mounted there at the last save; now an empty directory stands there")]
     Unmounted,
+    /// A restore could neither go on nor be taken back, for this reason. Every byte is held; the next command that can
+    /// finishes it.
+    #[error("a restore of it is half done: {0}")]
+    HalfRestored(String),
 }
 
 /// Why a store cannot be used.
@@ -216,6 +220,7 @@ impl Error {
                 WorkspaceFault::NetworkFs => "network-fs",
                 WorkspaceFault::Unreadable(_) => "nothing-readable",
                 WorkspaceFault::Unmounted => "unmounted-workspace",
+                WorkspaceFault::HalfRestored(_) => "half-restored",
             },
             Self::Store { reason, .. } => match reason {
                 StoreFault::Absent => "nothing-saved",
@@ -257,6 +262,13 @@ impl Error {
             },
             Self::Interrupted => "interrupted",
         }
+    }
+
+    /// Whether it came from a disk that is full.
+    pub(crate) fn is_full(&self) -> bool {
+        use io::ErrorKind::{QuotaExceeded, StorageFull};
+
+        matches!(self, Self::Io { source, .. } if matches!(source.kind(), StorageFull | QuotaExceeded))
     }
 
     /// File, directory or store that the error is about.

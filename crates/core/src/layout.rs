@@ -105,7 +105,7 @@ impl WorktreeRecord {
         if self.forced {
             text += "forced\n";
         }
-        text += "end\n";
+        text += &format!("end {}\n", checksum(text.as_bytes()));
         text.into_bytes()
     }
 
@@ -127,7 +127,10 @@ impl WorktreeRecord {
                 ("parent", value) => parent = parse_pair(value),
                 ("mounted", _) => mounted = true,
                 ("forced", _) => forced = true,
-                ("end", _) => ended = true,
+                ("end", value) => {
+                    let before = bytes.strip_suffix(format!("end {value}\n").as_bytes());
+                    ended = before.is_some_and(|before| checksum(before) == value);
+                }
                 // A later version of this format may add lines, never change these.
                 _ => {}
             }
@@ -153,6 +156,11 @@ impl WorktreeRecord {
             None => Err(RecordFault::Missing),
         })
     }
+}
+
+/// The first 16 hex digits of the BLAKE3 of what stands before the last line.
+fn checksum(before: &[u8]) -> String {
+    blake3::hash(before).to_hex()[..16].to_owned()
 }
 
 /// What is wrong with a record.

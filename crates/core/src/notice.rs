@@ -26,7 +26,7 @@ pub enum Notice {
     /// This object of head is missing or damaged; the save did not compare with head, and wrote everything again that
     /// the store does not hold.
     HeadDamaged(ObjectId),
-    /// An interrupted restore is waiting to be finished by the next command that may write.
+    /// A restore is running, or was interrupted and is waiting to be finished.
     InterruptedRestore,
     /// A path was changed twice while it was restored: the newer edit has its place, the older one is kept as this.
     KeptBeside(RepoPath),
@@ -75,9 +75,9 @@ impl fmt::Display for Notice {
             Self::HeadDamaged(id) => {
                 write!(f, "the last checkpoint is damaged (object {id}); what the workspace holds was saved anew")
             }
-            Self::InterruptedRestore => {
-                f.write_str("a restore was interrupted; the next command that writes finishes it")
-            }
+            Self::InterruptedRestore => f.write_str(
+                "a restore is running, or was interrupted; then the next command on the workspace finishes it",
+            ),
             Self::KeptBeside(path) => {
                 write!(f, "somebody changed a file twice while it was restored; the older edit is kept as {path}")
             }

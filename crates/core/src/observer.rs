@@ -1,6 +1,6 @@
 //! What a long operation tells its caller while it runs, and how the caller stops it.
 
-use crate::CheckpointId;
+use crate::{CheckpointId, Recovery};
 
 /// Something that happened inside an operation.
 #[derive(Clone, Debug)]
@@ -22,6 +22,14 @@ pub enum Event<'a> {
         done: u64,
         /// Paths of the plan.
         total: u64,
+    },
+    /// An interrupted restore was finished, before what was asked for was tried.
+    Recovered(&'a Recovery),
+    /// A restore was interrupted in a directory that is gone or replaced by now. It is not finished; what stood there is
+    /// in this safety checkpoint.
+    Dropped {
+        /// The safety checkpoint.
+        safety: CheckpointId,
     },
     /// A guard that was dropped could not bring the worktree back, or not all of it. The checkpoint stays.
     NotRestored {

@@ -38,6 +38,16 @@ pub struct StoreOptions {
     pub observer: Arc<dyn Observer>,
 }
 
+impl StoreOptions {
+    /// Number of threads that work may be shared by.
+    pub(crate) fn thread_count(&self) -> usize {
+        match self.threads {
+            0 => std::thread::available_parallelism().map_or(1, std::num::NonZero::get),
+            threads => threads,
+        }
+    }
+}
+
 impl Default for StoreOptions {
     fn default() -> Self {
         Self {

@@ -198,7 +198,9 @@ fn place_of(record: WorktreeRecord) -> StoreState {
         // A link is how a project is moved to another disk; a file may stand there for any reason. Neither says that
         // the directory is gone.
         Ok(_) => match std::fs::canonicalize(&worktree) {
-            Ok(to) if record.inode.is_some() && dir_identity(&to) == record.inode => StoreState::Moved { worktree, to },
+            Ok(to) if record.inode.is_some() && dir_identity(&to) == record.inode => {
+                StoreState::Moved { worktree, to, store: None }
+            }
             _ => StoreState::Obstructed { worktree },
         },
         Err(err) if err.kind() == io::ErrorKind::NotFound => gone_or_unmounted(worktree, record.parent),

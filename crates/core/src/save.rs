@@ -190,6 +190,7 @@ impl CheckpointStore {
         let against = Against { tip: &tip, head: head.as_ref(), clock: None };
         let snapshot = snapshot::take(store, &against, &HashOnly, &mut HashOnly)?;
         store.require_mounted(&snapshot)?;
+        store.require_readable(&snapshot)?;
         let differences = store.differences(head.as_ref(), &snapshot)?;
         Ok((head, snapshot, differences))
     }
@@ -199,6 +200,15 @@ impl Inner {
     /// Head of an operation, read.
     pub(crate) fn head(&self, tip: &Operation) -> Result<Option<Checkpoint>> {
         tip.head.map(|id| Checkpoint::require(&self.objects, id, self.id)).transpose()
+    }
+
+    /// Refuses a directory in which nothing can be read: a checkpoint of it would look like a deletion.
+    fn require_readable(&self, snapshot: &Snapshot) -> Result<()> {
+        let failed = snapshot.omitted.iter().filter(|omitted| omitted.reason.is_failure()).count();
+        if snapshot.counts.files == 0 && failed > 0 {
+            return Err(Error::workspace(self.worktree.path(), WorkspaceFault::Unreadable(failed)));
+        }
+        Ok(())
     }
 
     /// Refuses an empty directory where a volume was: a checkpoint of it would look like a deletion. A restore may write
@@ -239,6 +249,7 @@ fn save(session: &Session<'_>, options: &SaveOptions) -> Result<Saved> {
     let against = Against { tip: &tip, head: head.as_ref(), clock: Some((session.locked_ns, session.device)) };
     let mut snapshot = snapshot::take(store, &against, &ingest, &mut &ingest)?;
     store.require_mounted(&snapshot)?;
+    store.require_readable(&snapshot)?;
     let mut notices = std::mem::take(&mut snapshot.notices);
     let differences = match store.differences(head.as_ref(), &snapshot) {
         // A head that the store lost must not keep anybody from saving: everything is new then.

@@ -98,7 +98,7 @@ impl<'a> Session<'a> {
             self.write_own(WORKTREE, &now.encode())?;
         }
         let durability = self.store.options.durability;
-        if store::config_format(&self.store.dir, &self.store.path)?.is_none() {
+        if !store::config_is_whole(&self.store.dir, &self.store.path)? {
             self.store
                 .dir
                 .write_atomic(&self.tmp_name("config"), b"config", config_text().as_bytes(), durability)

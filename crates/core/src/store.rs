@@ -1,5 +1,6 @@
 //! The store of one worktree: finding, making and opening it. What it does has a file a verb.
 
+use std::collections::HashSet;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
@@ -308,6 +309,14 @@ pub(crate) fn config_format(dir: &Dir, path: &Path) -> Result<Option<String>> {
         }
     }
     Ok(None)
+}
+
+/// Whether the configuration has every line of ours. People may add some.
+pub(crate) fn config_is_whole(dir: &Dir, path: &Path) -> Result<bool> {
+    let Some(bytes) = dir.read_file(b"config", 1 << 20).context("read", path.join("config"))? else { return Ok(false) };
+    let text = String::from_utf8_lossy(&bytes);
+    let lines: HashSet<&str> = text.lines().collect();
+    Ok(config_text().lines().all(|line| lines.contains(line)))
 }
 
 /// Configuration of every store: nothing that stock git does on its own may remove an object, and what users' files

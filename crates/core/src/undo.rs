@@ -35,6 +35,7 @@ impl CheckpointStore {
     /// # Errors
     /// As for [`CheckpointStore::reset`].
     pub fn plan_undo(&self) -> Result<Option<Plan>> {
+        recover::require_none(&self.0)?;
         self.with_taking_back(Way::Undo, |restore| checkout::dry_run(&self.0, restore))
     }
 
@@ -43,6 +44,7 @@ impl CheckpointStore {
     /// # Errors
     /// As for [`CheckpointStore::reset`].
     pub fn plan_redo(&self) -> Result<Option<Plan>> {
+        recover::require_none(&self.0)?;
         self.with_taking_back(Way::Redo, |restore| checkout::dry_run(&self.0, restore))
     }
 

@@ -186,9 +186,28 @@ impl PackSet {
     /// [`Error::Damaged`] if the bytes are not those of the object, [`Error::Io`] when they cannot be read,
     /// [`Error::Sink`] when `out` fails.
     pub fn stream(&self, id: &ObjectId, out: &mut dyn Write) -> Result<Option<Found<Header>>> {
-        let found = self.ask(|pack| Ok(pack.find(id)?.map(|place| (Arc::clone(pack), place))))?;
-        let Some((pack, place)) = found else { return Ok(None) };
-        stream_entry(&pack, &place, id, out).map(Some)
+        let places = self.places(id)?;
+        // What was handed on cannot be taken back: of several copies the first whole one is found before.
+        let is_whole =
+            |(pack, place): &&(Arc<Pack>, Place)| stream_entry(pack, place, id, &mut std::io::sink()).is_ok();
+        let chosen = if places.len() > 1 { places.iter().find(is_whole).or(places.first()) } else { places.first() };
+        let Some((pack, place)) = chosen else { return Ok(None) };
+        stream_entry(pack, place, id, out).map(Some)
+    }
+
+    /// Where the object is, in every pack that has it.
+    fn places(&self, id: &ObjectId) -> Result<Vec<(Arc<Pack>, Place)>> {
+        let places = std::cell::RefCell::new(Vec::new());
+        let all = self.ask(|pack| -> Result<Option<()>> {
+            if let Some(place) = pack.find(id)? {
+                places.borrow_mut().push((Arc::clone(pack), place));
+            }
+            Ok(None)
+        });
+        match (all, places.into_inner()) {
+            (Err(err), places) if places.is_empty() => Err(err),
+            (_, places) => Ok(places),
+        }
     }
 
     /// All ids in the pack `name`, in order.

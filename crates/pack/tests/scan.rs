@@ -204,3 +204,20 @@ fn a_cut_or_zeroed_pack_gives_what_is_left() {
         }
     }
 }
+
+#[test]
+fn a_whole_copy_is_streamed_before_a_damaged_one() {
+    let repo = Repo::new();
+    let (first, ids) = repo.save(3);
+    repo.save(2);
+    let set = PackSet::open(repo.packs()).unwrap();
+    let mut bytes = fs::read(repo.file(&first, "pack")).unwrap();
+    bytes[60] ^= 0x10;
+    fs::remove_file(repo.file(&first, "pack")).unwrap();
+    fs::write(repo.file(&first, "pack"), &bytes).unwrap();
+    set.refresh().unwrap();
+    assert_eq!(set.packs()[0].name, first, "it is asked first");
+    let mut content = Vec::new();
+    set.stream(&ids[0], &mut content).unwrap().unwrap();
+    assert_eq!(hash_object(Kind::Blob, &content).unwrap(), ids[0]);
+}

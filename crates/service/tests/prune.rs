@@ -116,7 +116,7 @@ fn what_stands_at_the_place_of_a_directory_keeps_its_store() {
     let elsewhere = sandbox.dir("disk").join("linked");
     std::fs::rename(&linked, &elsewhere).unwrap();
     std::os::unix::fs::symlink(&elsewhere, &linked).unwrap();
-    assert_eq!(sandbox.state(&linked), Some(WorkspaceState::Moved(elsewhere)));
+    assert_eq!(sandbox.state(&linked), Some(WorkspaceState::Moved { to: elsewhere, store: None }));
     let (dangling, dangling_store) = sandbox.saved("dangling");
     std::fs::remove_dir_all(&dangling).unwrap();
     std::os::unix::fs::symlink("nowhere", &dangling).unwrap();

@@ -80,7 +80,6 @@ pub(crate) fn run(app: &App, args: &DiffArgs) -> Result<Exit> {
         }
     }
     let diff = store.diff(compare, &paths)?;
-    app.tell_recovery(diff.recovered.as_ref());
     app.tell_notices(&diff.notices);
     comparison::print(app, &place, &diff, form(args))?;
     for path in &diff.not_captured {

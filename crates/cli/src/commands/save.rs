@@ -96,7 +96,6 @@ pub(crate) fn run(app: &App, args: &SaveArgs) -> Result<Exit> {
     let mut options = SaveOptions::from(message.clone().unwrap_or_default());
     options.always = args.always;
     let saved = store.save(options)?;
-    app.tell_recovery(saved.recovered.as_ref());
     app.tell_notices(&saved.notices);
     app.printer.data(format!("{}\n", saved.id))?;
     tell(app, &place, &store, &saved, message.as_deref());

@@ -49,7 +49,6 @@ pub(crate) fn run(app: &App, args: &StatusArgs) -> Result<Exit> {
     let store = place.open_for_work(&app.printer)?;
     app.tell_notices(store.notices());
     let status = store.status()?;
-    app.tell_recovery(status.recovered.as_ref());
     app.tell_notices(&status.notices);
     if args.null {
         app.printer.data(changes::records(&place, &status.changes))?;

@@ -102,10 +102,7 @@ impl<'a> Apply<'a> {
     }
 
     pub(super) fn threads(&self) -> usize {
-        match self.store.options.threads {
-            0 => std::thread::available_parallelism().map_or(1, std::num::NonZero::get),
-            threads => threads,
-        }
+        self.store.options.thread_count()
     }
 
     /// Does the steps, which come parents before children. An error is fatal and leaves some of them undone; whatever a

@@ -6,6 +6,7 @@
 
 use std::fmt::Write as _;
 
+use crate::commit::{percent_decode, percent_encode};
 use crate::error::Context;
 use crate::layout::OWN;
 use crate::session::Session;
@@ -28,13 +29,19 @@ pub(crate) struct Journal {
     pub(crate) token: String,
     /// Boot of the machine; empty where it is not known.
     pub(crate) boot: String,
+    /// Paths above those of the restore at which something was mounted.
+    pub(crate) mounts: Vec<Vec<u8>>,
 }
 
 impl Journal {
     fn encode(&self) -> Vec<u8> {
         let mut text = String::from("ckpt-journal 1\n");
         let _ = writeln!(text, "tip {}\noperation {}\nsafety {}", self.tip, self.operation, self.safety);
-        let _ = writeln!(text, "token {}\nboot {}\nend", self.token, self.boot);
+        let _ = writeln!(text, "token {}\nboot {}", self.token, self.boot);
+        for path in &self.mounts {
+            let _ = writeln!(text, "mount {}", String::from_utf8_lossy(&percent_encode(path)));
+        }
+        text += "end\n";
         text.into_bytes()
     }
 
@@ -52,7 +59,14 @@ impl Journal {
             (OperationId(id("tip")?), OperationId(id("operation")?), CheckpointId(id("safety")?));
         let (token, boot) = (value("token")?, value("boot")?);
         let is_token = token.len() == 16 && token.bytes().all(|byte| byte.is_ascii_hexdigit());
-        (is_token && lines.next() == Some("end")).then_some(Self { tip, operation, safety, token, boot })
+        let mut mounts = Vec::new();
+        loop {
+            match lines.next()? {
+                "end" => break,
+                line => mounts.push(percent_decode(line.strip_prefix("mount ")?.as_bytes())?),
+            }
+        }
+        is_token.then_some(Self { tip, operation, safety, token, boot, mounts })
     }
 
     /// Whether the restore began in another boot of the machine, or it cannot be said.
@@ -108,6 +122,7 @@ mod tests {
             safety: CheckpointId(ObjectId::ZERO),
             token: "0123456789abcdef".to_owned(),
             boot: String::new(),
+            mounts: vec![b"a b/\n".to_vec()],
         };
         let bytes = journal.encode();
         assert_eq!(Journal::decode(&bytes), Some(journal));

@@ -6,6 +6,7 @@
 
 mod apply;
 mod give_back;
+mod held;
 pub(crate) mod journal;
 mod plan;
 pub(crate) mod present;
@@ -141,6 +142,7 @@ pub(crate) fn run<'a>(session: &Session<'a>, restore: &Restore<'a>) -> Result<Re
         receipt.safety = tip.head;
         return Ok(receipt);
     }
+    held::make_sure(store, &prepared, &ingest)?;
     let safety = put_safety(session, &ingest, restore, &prepared, &tip, head.as_ref())?;
     let begun = safety.operation.as_ref().unwrap_or(&tip);
     let result = result_state(store, &prepared, &[])?;
@@ -154,6 +156,7 @@ pub(crate) fn run<'a>(session: &Session<'a>, restore: &Restore<'a>) -> Result<Re
         }
     }
     session.update_record()?;
+    held::check_state(store, safety.id, &prepared.planned.steps)?;
     receipt.safety = Some(safety.id);
     // What could not be opened half-way could not be taken back either.
     ckpt_fs::require_handles(&prepared.present.root_dir, HANDLES).context("open files in", store.worktree.path())?;
@@ -163,13 +166,15 @@ pub(crate) fn run<'a>(session: &Session<'a>, restore: &Restore<'a>) -> Result<Re
         safety: safety.id,
         token: session.token.clone(),
         boot: ckpt_fs::boot_id().unwrap_or_default(),
+        mounts: prepared.present.mounts_above(&prepared.planned.steps.iter().map(|step| step.path.as_slice())),
     };
     journal.write(session)?;
     let root = &prepared.present.root_dir;
     let applied = match Apply::new(store, root, &session.token, true).run(&prepared.planned.steps) {
         Ok(applied) => applied,
         Err(err) => {
-            recover::go_back(session, &journal, root, &prepared.planned.steps)?;
+            let back = recover::go_back(session, &journal, root, &prepared.planned.steps);
+            back.map_err(|back| recover::half_restored(store, back))?;
             return Err(err);
         }
     };
@@ -201,8 +206,16 @@ pub(crate) fn run<'a>(session: &Session<'a>, restore: &Restore<'a>) -> Result<Re
     Ok(receipt)
 }
 
+/// Begin of the names of temporaries in the worktree, while a restore is running or was interrupted.
+pub(crate) fn temporaries(store: &Inner) -> Result<Option<Vec<u8>>> {
+    Ok(match journal::read(store)? {
+        journal::Found::Journal(journal) => Some(format!("{}{}-", apply::TMP, journal.token).into_bytes()),
+        _ => None,
+    })
+}
+
 /// A worktree that is certainly gone is made again: there is nothing in it to lose.
-pub(super) fn make_root(session: &Session<'_>, to: &Checkpoint) -> Result<()> {
+fn make_root(session: &Session<'_>, to: &Checkpoint) -> Result<()> {
     let path = session.store.worktree.path();
     let is_missing = std::fs::symlink_metadata(path).is_err_and(|err| err.kind() == std::io::ErrorKind::NotFound);
     if !is_missing || !session.record.as_ref().is_some_and(crate::registry::is_gone) {

@@ -123,7 +123,8 @@ fn capture_dir(root: &Dir, path: &[u8], ingest: &dyn Ingest) -> Result<Captured>
     let (dir, name) = split(path);
     match root.open_beneath(dir) {
         Ok(dir) => capture_one(&dir, name, ingest),
-        Err(_) => Ok(Captured::Nothing),
+        Err(err) if ckpt_fs::is_absence(&err) => Ok(Captured::Nothing),
+        Err(_) => Ok(Captured::NotHeld(ConflictReason::Unreadable)),
     }
 }
 

@@ -147,7 +147,15 @@ impl Present {
                 continue;
             }
             let (dir, name) = split(path);
-            let Ok(parent) = root_dir.open_beneath(dir) else { continue };
+            let parent = match root_dir.open_beneath(dir) {
+                Ok(parent) => parent,
+                Err(err) if ckpt_fs::is_absence(&err) => continue,
+                Err(err) => {
+                    let reason = unreadable(err, path)?;
+                    refused.push(Conflict { path: RepoPath::trusted(path.to_vec()), reason });
+                    continue;
+                }
+            };
             match capture_one(&parent, name, ingest)? {
                 Captured::Nothing => {}
                 Captured::Held(entry) => {
@@ -161,6 +169,12 @@ impl Present {
             }
         }
         Ok(refused)
+    }
+
+    /// The mount points above `paths`.
+    pub(crate) fn mounts_above<'p>(&self, paths: &(impl Iterator<Item = &'p [u8]> + Clone)) -> Vec<Vec<u8>> {
+        let is_above = |mount: &&Vec<u8>| paths.clone().any(|path| is_below(path, mount));
+        self.mounts.iter().filter(is_above).cloned().collect()
     }
 
     /// Whether something is mounted at `path`, as far as the walk came there.

@@ -10,20 +10,23 @@ use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{Read, Write};
 use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
 use std::sync::Arc;
 
 use ckpt_fs::{Dir, Entries, Lock};
 
 use super::apply::{Apply, TMP};
+use super::facts_commit;
 use super::give_back::{Returned, give_back};
 use super::journal::{self, Found, Journal};
 use super::present::{Captured, capture};
 use super::step::{OnDisk, Seen, Step, info_of, look};
-use super::{facts_commit, make_root};
 use crate::checkpoint::Checkpoint;
 use crate::differences::{count, visible};
 use crate::error::Context;
+use crate::layout::dir_identity;
 use crate::path::{join, split};
+use crate::registry;
 use crate::save::{NewState, put_checkpoint, put_operation, put_save};
 use crate::session::{Session, open_worktree};
 use crate::snapshot::{StoreIngest, head_rules};
@@ -31,8 +34,8 @@ use crate::state::{self, Change, Entry, Node};
 use crate::store::{Inner, locks_dir};
 use crate::timeline::NewOperation;
 use crate::{
-    CheckpointId, CheckpointKind, EntryKind, Error, Notice, ObjectFault, Operation, OperationKind, Recovery, RepoPath,
-    Result, StoreFault,
+    CheckpointId, CheckpointKind, EntryKind, Error, Event, Notice, ObjectFault, Operation, OperationKind, Recovery,
+    RepoPath, Result, StoreFault, WorkspaceFault,
 };
 
 /// Whether a restore was interrupted, or is running.
@@ -82,9 +85,51 @@ pub(crate) fn finish(session: &Session<'_>) -> Result<Option<Recovery>> {
         .checkpoint
         .ok_or_else(|| Error::object(journal.operation.0, ObjectFault::Damaged("it is no restore".to_owned())))?;
     let to = Checkpoint::require(&store.objects, to, store.id)?;
-    make_root(session, &to)?;
+    if !is_in_place(session, &journal)? {
+        store.options.observer.event(Event::Dropped { safety: journal.safety });
+        journal::clear(session)?;
+        return Ok(None);
+    }
     let root = open_worktree(store.worktree.path())?;
-    Interrupted { session, journal, tip, operation, to, root }.finish().map(Some)
+    let interrupted = Interrupted { session, journal, tip, operation, to, root };
+    let recovery = interrupted.finish().map_err(|err| half_restored(store, err))?;
+    store.options.observer.event(Event::Recovered(&recovery));
+    Ok(Some(recovery))
+}
+
+/// Whether the directory is still the one in which the restore was begun. A volume that is not mounted now is an error:
+/// the restore waits for it.
+fn is_in_place(session: &Session<'_>, journal: &Journal) -> Result<bool> {
+    let path = session.store.worktree.path();
+    let Some(record) = &session.record else { return Ok(true) };
+    let unmounted = |path: &Path| Err(Error::workspace(path, WorkspaceFault::Unmounted));
+    if registry::is_unmounted(record) {
+        return unmounted(path);
+    }
+    match (record.inode, dir_identity(path)) {
+        (Some((_, was)), Some((_, is))) if was != is => return Ok(false),
+        (_, None) if registry::is_gone(record) => return Ok(false),
+        _ => {}
+    }
+    let root = open_worktree(path)?;
+    for mount in &journal.mounts {
+        let is_mounted = root.open_beneath(mount).and_then(|dir| dir.stat_self()).is_ok_and(|stat| stat.is_mount_point);
+        if !is_mounted {
+            return unmounted(&path.join(OsStr::from_bytes(mount)));
+        }
+    }
+    Ok(true)
+}
+
+/// An error of the disk that leaves a restore half done says so.
+pub(super) fn half_restored(store: &Inner, err: Error) -> Error {
+    match err {
+        Error::Io { action, path, source } => {
+            let reason = format!("cannot {action} {}: {source}", path.display());
+            Error::workspace(store.worktree.path(), WorkspaceFault::HalfRestored(reason))
+        }
+        other => other,
+    }
 }
 
 /// Whether a restore is on the timeline: anything but safety checkpoints came after it began. A journal that does not

@@ -35,6 +35,13 @@ struct Ready<'s> {
     file: Option<NewFile>,
 }
 
+impl Ready<'_> {
+    /// Removes what was written, which was never exchanged with anything.
+    fn remove(&self) {
+        let _ = self.dir.remove_file(&self.tmp);
+    }
+}
+
 impl Apply<'_> {
     /// Writes the files and links among `steps`, in parallel by directory.
     pub(super) fn write_files(&mut self, steps: &[Step]) -> Result<()> {
@@ -96,7 +103,14 @@ impl Apply<'_> {
                     }
                 }
             }
-            match self.prepare(step, to) {
+            let mut prepared = self.prepare(step, to);
+            if matches!(&prepared, Err(Trouble::Fatal(err)) if err.is_full()) && !batch.is_empty() {
+                // What is ready makes room by what it replaces.
+                self.place_all(&mut batch)?;
+                (bytes, dirs) = (0, 0);
+                prepared = self.prepare(step, to);
+            }
+            match prepared {
                 Ok((ready, size)) => {
                     bytes += size;
                     dirs += usize::from(batch.last().is_none_or(|last| !Arc::ptr_eq(&last.dir, &ready.dir)));
@@ -105,7 +119,12 @@ impl Apply<'_> {
                         batch.iter_mut().for_each(|ready| ready.file = None);
                     }
                 }
-                Err(trouble) => self.note(step, Err(trouble), true)?,
+                Err(trouble) => {
+                    if let Err(err) = self.note(step, Err(trouble), true) {
+                        batch.iter().for_each(Ready::remove);
+                        return Err(err);
+                    }
+                }
             }
             if batch.len() >= BATCH_FILES || bytes >= BATCH_BYTES || dirs >= ckpt_fs::handles(8, MAX_DIRS) {
                 self.place_all(&mut batch)?;
@@ -123,6 +142,9 @@ impl Apply<'_> {
         let stat = dir.stat(name).map_err(|err| self.io("look at", &step.path, err))?;
         if stat.links != 1 || stat.kind != ckpt_fs::FileKind::File {
             return Ok(false);
+        }
+        if !step.from.is_some_and(|from| is_same(&dir, name, from).unwrap_or(false)) {
+            return Err(Trouble::Conflict(ConflictReason::Changing));
         }
         let mode = stat.mode & 0o7000 | u32::from(to.mode);
         let set = dir.set_mode(name, stat.inode, mode).map_err(|err| self.io("set the mode of", &step.path, err))?;
@@ -245,7 +267,7 @@ impl Apply<'_> {
 
     /// Removes a temporary that is our own writing, since it was never exchanged with anything.
     fn take_away(&self, ready: &Ready<'_>, action: &'static str, err: std::io::Error) -> Trouble {
-        let _ = ready.dir.remove_file(&ready.tmp);
+        ready.remove();
         self.io(action, &ready.step.path, err)
     }
 }

@@ -89,6 +89,7 @@ pub(crate) fn take_below(
         ingest,
         horizon_ns: i64::MIN,
         skip: store_inside(store),
+        temporaries: None,
     };
     let seen = walk.run(Start { path: path.as_bytes().to_vec(), stat, head: head_dir, cached: None })?;
     let kept = seen.omitted.iter().any(|omitted| omitted.path == *path && omitted.reason == Reason::Unreadable);

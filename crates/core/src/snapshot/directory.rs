@@ -118,7 +118,8 @@ impl Worker {
         let end = cached.map_or(0, |cached| cached.first + cached.count);
         let mut is_clean = cached.is_some() && place.same_rules && !walk.must_look_up;
         for name in names.iter() {
-            if name.name == b".git" {
+            let is_temporary = |begin: &Vec<u8>| name.name.starts_with(begin);
+            if name.name == b".git" || walk.temporaries.as_ref().is_some_and(is_temporary) {
                 continue;
             }
             self.counts.entries += 1;

@@ -1,6 +1,7 @@
 //! Contents on their way into the store: hash, look whether it is there, deflate, pack.
 
 use std::cell::RefCell;
+use std::collections::HashSet;
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -73,6 +74,8 @@ pub(crate) struct StoreIngest<'a> {
     session: &'a Session<'a>,
     pack_dir: Dir,
     open: Mutex<PackWriter>,
+    /// Objects that an idx names and that could not be read: they count as missing.
+    doubted: Mutex<HashSet<ObjectId>>,
 }
 
 impl<'a> StoreIngest<'a> {
@@ -80,7 +83,7 @@ impl<'a> StoreIngest<'a> {
         let path = session.store.path.join("objects/pack");
         let pack_dir = session.store.dir.open_beneath(b"objects/pack").context("open", path)?;
         let open = Mutex::new(new_writer(session)?);
-        Ok(Self { session, pack_dir, open })
+        Ok(Self { session, pack_dir, open, doubted: Mutex::default() })
     }
 
     fn lock(&self) -> MutexGuard<'_, PackWriter> {
@@ -92,7 +95,18 @@ impl<'a> StoreIngest<'a> {
     }
 
     fn holds(&self, id: &ObjectId) -> Result<bool> {
-        Ok(self.lock().contains(id) || self.session.store.objects.contains(id)?)
+        let is_doubted = || self.doubted.lock().unwrap_or_else(PoisonError::into_inner).contains(id);
+        Ok(self.lock().contains(id) || !is_doubted() && self.session.store.objects.contains(id)?)
+    }
+
+    /// Whether the open pack holds the object.
+    pub(crate) fn wrote(&self, id: &ObjectId) -> bool {
+        self.lock().contains(id)
+    }
+
+    /// Packs the object again when it comes by, although an idx names it.
+    pub(crate) fn doubt(&self, id: ObjectId) {
+        self.doubted.lock().unwrap_or_else(PoisonError::into_inner).insert(id);
     }
 
     fn put_object(&self, kind: Kind, content: &[u8]) -> Result<ObjectId> {

@@ -19,12 +19,13 @@ use std::sync::Arc;
 use ckpt_fs::Dir;
 use ckpt_pack::Kind;
 
+use crate::checkout;
 use crate::checkpoint::Checkpoint;
 use crate::layout::dir_identity;
 use crate::objects::Objects;
 use crate::state::{self, Encoded, Node, ObjectSink};
 use crate::store::Inner;
-use crate::{Error, Notice, ObjectId, Omitted, Operation, Result, WorkspaceFault};
+use crate::{Error, Notice, ObjectId, Omitted, Operation, Result};
 
 use head_view::HeadDir;
 use rules::{RuleNotice, Rules};
@@ -103,14 +104,11 @@ pub(crate) fn take(
         ingest,
         horizon_ns,
         skip: store_inside(store),
+        temporaries: checkout::temporaries(store)?,
     };
     let start = Start { path: Vec::new(), stat, head: HeadDir::root(head_state), cached: cache.as_ref().map(|_| 0) };
     let mut seen = walk.run(start)?;
     drop(walk);
-    let failed = seen.omitted.iter().filter(|omitted| omitted.reason.is_failure()).count();
-    if seen.counts.files == 0 && failed > 0 {
-        return Err(Error::workspace(path, WorkspaceFault::Unreadable(failed)));
-    }
     let root_mode = u16::try_from(stat.mode & 0o777).unwrap_or(0);
     let root = assemble::state(&seen, cache.as_ref());
     let mut ids: Vec<Option<Encoded>> = vec![None; seen.slots()];

@@ -42,6 +42,8 @@ pub(crate) struct Walk<'a> {
     pub(crate) horizon_ns: i64,
     /// A directory that is not entered: the checkpoint directory, where it lies inside a worktree by force.
     pub(crate) skip: Option<(u64, u64)>,
+    /// Begin of names that are passed over: temporaries of a restore that is running or was interrupted.
+    pub(crate) temporaries: Option<Vec<u8>>,
 }
 
 /// A directory to be looked at.
@@ -247,10 +249,7 @@ impl Walk<'_> {
             stop: AtomicBool::new(false),
             handles: Arc::default(),
         };
-        let threads = match self.options.threads {
-            0 => std::thread::available_parallelism().map_or(1, std::num::NonZero::get),
-            threads => threads,
-        };
+        let threads = self.options.thread_count();
         let mut workers = vec![Worker::default()];
         for _ in 0..ALONE {
             match shared.take(true) {
