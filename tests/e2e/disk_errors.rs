@@ -1,5 +1,8 @@
 //! Errors of the disk at any step: nothing half-made is recorded, nothing is lost, and the next try works.
 
+use std::cell::Cell;
+use std::path::Path;
+
 use crate::crash::{assert_both_come_back, assert_nothing_lost, at_each_step, both, first_save, reset, second_save};
 use crate::sandbox::{Sandbox, Tree, assert_same};
 
@@ -70,4 +73,37 @@ fn a_store_that_cannot_be_written_stops_a_reset_before_the_first_write_l35() {
     }
     let _ = sandbox.ckpt(&words).ok();
     assert_eq!(sandbox.text("a"), "old a");
+}
+
+#[test]
+fn a_full_disk_names_the_path_and_the_disk_l35() {
+    let (in_workspace, in_store) = (Cell::new(0), Cell::new(0));
+    at_each_step("enospc", &reset, 1, &|number, sandbox, output| {
+        let err = output.err();
+        // What an earlier command could not remove, the next one that writes does.
+        let sweep = || sandbox.ckpt("save").ok();
+        if output.code != Some(1) {
+            let _ = sweep();
+            return;
+        }
+        assert!(err.contains("No space left on device"), "step {number}: it is about something else: {err}");
+        let (message, hint) = (err.lines().next().unwrap(), err.lines().last().unwrap());
+        // What is said about the files is so.
+        let is_pending = sandbox.store().join("ckpt/journal").exists();
+        assert_eq!(hint.contains("ckpt status"), is_pending, "step {number}: {err}");
+        let is_in = |dir: &Path| message.contains(&format!(" {}", dir.display()));
+        let (count, dir) = if is_in(&sandbox.w()) {
+            assert!(!hint.contains("--checkpoint-dir"), "step {number}: {err}");
+            (&in_workspace, sandbox.w())
+        } else {
+            assert!(is_in(&sandbox.checkpoint_dir()), "step {number}: {err}");
+            // Elsewhere nobody could finish what was begun.
+            assert_eq!(hint.contains("--checkpoint-dir"), !is_pending, "step {number}: {err}");
+            (&in_store, sandbox.checkpoint_dir())
+        };
+        assert!(hint.contains(&format!("df -h {}", dir.display())), "step {number}: {err}");
+        count.set(count.get() + 1);
+        let _ = sweep();
+    });
+    assert!(in_workspace.get() > 3 && in_store.get() > 3, "{} and {}", in_workspace.get(), in_store.get());
 }

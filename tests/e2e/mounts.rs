@@ -302,7 +302,7 @@ fn a_reset_that_does_not_fit_on_the_disk_is_taken_back() {
         $CKPT -w w status -q > status
         # What fits in one file at a time is done.
         mount -o remount,size=1060k w
-        $CKPT -w w reset -q $first
+        $CKPT -w w reset -q $first > receipt-2
         ls w/c | wc -l";
     let Some(text) = with_mounts(&sandbox, script) else { return };
     assert_eq!(text.lines().collect::<Vec<_>>(), ["exit 1", "same", "7"], "{text}");

@@ -115,8 +115,9 @@ impl Objects {
         ))
     }
 
-    /// Writes the content of blob `id` to `out` in bounded memory, and verifies it. After an error `out` holds a part.
-    pub(crate) fn stream_blob(&self, id: ObjectId, out: &mut dyn Write) -> Result<u64> {
+    /// Writes the content of blob `id` to `out`, which stands for `path`, in bounded memory, and verifies it. After an
+    /// error `out` holds a part.
+    pub(crate) fn stream_blob(&self, id: ObjectId, out: &mut dyn Write, path: &Path) -> Result<u64> {
         match self.packs.stream(&id, out) {
             Ok(Some(Found::Whole(Header { kind: Kind::Blob, size }))) => Ok(size),
             Ok(Some(Found::Whole(Header { kind, .. }))) => {
@@ -124,10 +125,10 @@ impl Objects {
             }
             Ok(Some(Found::Deltified) | None) => {
                 let content = self.read_kind(id, Kind::Blob)?;
-                out.write_all(&content).context("write", "the restored file")?;
+                out.write_all(&content).context("write", path)?;
                 Ok(content.len() as u64)
             }
-            Err(ckpt_pack::Error::Sink { source, .. }) => Err(source).context("write", "the restored file"),
+            Err(ckpt_pack::Error::Sink { source, .. }) => Err(source).context("write", path),
             Err(err @ ckpt_pack::Error::Io { .. }) => Err(pack_error(&self.path, err)),
             Err(err) => Err(Error::object(id, ObjectFault::Damaged(err.to_string()))),
         }

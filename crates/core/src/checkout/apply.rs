@@ -6,6 +6,7 @@
 //! Deletions rename aside, look, and unlink. A file is never changed in place, a mode only where the file has one name.
 
 use std::collections::HashMap;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -227,12 +228,7 @@ impl<'a> Apply<'a> {
             | ErrorKind::DirectoryNotEmpty => Trouble::Conflict(ConflictReason::Changing),
             ErrorKind::InvalidFilename => Trouble::Conflict(ConflictReason::Blocked),
             _ if ckpt_fs::is_absence(&err) => Trouble::Conflict(ConflictReason::Blocked),
-            _ => {
-                use std::os::unix::ffi::OsStrExt;
-
-                let path = self.store.worktree.path().join(std::ffi::OsStr::from_bytes(path));
-                Trouble::Fatal(Error::Io { action, path, source: err })
-            }
+            _ => Trouble::Fatal(Error::Io { action, path: absolute(self.store, path), source: err }),
         }
     }
 
@@ -324,6 +320,13 @@ impl<'a> Apply<'a> {
             false => Err(Trouble::Conflict(ConflictReason::Changing)),
         }
     }
+}
+
+/// A path of the worktree as errors name it.
+pub(super) fn absolute(store: &Inner, path: &[u8]) -> PathBuf {
+    use std::os::unix::ffi::OsStrExt;
+
+    store.worktree.path().join(std::ffi::OsStr::from_bytes(path))
 }
 
 /// Whether a step takes away what stands there before anything else may come.

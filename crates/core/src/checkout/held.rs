@@ -50,7 +50,7 @@ fn unreadable<'s>(store: &Inner, victims: &[(ObjectId, &'s Step)]) -> Result<Vec
     let mut found = Vec::new();
     for &(id, step) in victims {
         store.interrupted()?;
-        match store.objects.stream_blob(id, &mut std::io::sink()) {
+        match store.objects.stream_blob(id, &mut std::io::sink(), &store.path) {
             Ok(_) => {}
             Err(Error::Object { .. }) => found.push((id, step)),
             Err(err) => return Err(err),

@@ -150,7 +150,7 @@ pub(crate) fn run<'a>(session: &Session<'a>, restore: &Restore<'a>) -> Result<Re
     store.interrupted()?;
     session.publish(Vec::new(), ingest)?;
     if let Some(safety) = &safety.operation {
-        session.move_timeline(tip.id, safety.id)?;
+        session.move_timeline_or_stop(tip.id, safety.id)?;
         if let Some(snapshot) = &prepared.present.snapshot {
             write_cache(session, snapshot, safety);
         }

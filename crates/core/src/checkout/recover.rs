@@ -6,16 +6,14 @@
 //! what a power cut left of our own writing; it is held by a new safety checkpoint and then written.
 
 use std::collections::BTreeSet;
-use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{Read, Write};
-use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::Arc;
 
 use ckpt_fs::{Dir, Entries, Lock};
 
-use super::apply::{Apply, TMP};
+use super::apply::{Apply, TMP, absolute};
 use super::facts_commit;
 use super::give_back::{Returned, give_back};
 use super::journal::{self, Found, Journal};
@@ -115,7 +113,7 @@ fn is_in_place(session: &Session<'_>, journal: &Journal) -> Result<bool> {
     for mount in &journal.mounts {
         let is_mounted = root.open_beneath(mount).and_then(|dir| dir.stat_self()).is_ok_and(|stat| stat.is_mount_point);
         if !is_mounted {
-            return unmounted(&path.join(OsStr::from_bytes(mount)));
+            return unmounted(&absolute(session.store, mount));
         }
     }
     Ok(true)
@@ -294,7 +292,7 @@ impl Interrupted<'_> {
         for path in held {
             let (dir, name) = split(path);
             let removed = self.root.open_beneath(dir).and_then(|dir| dir.remove_tree(name));
-            removed.context("remove", store.worktree.path().join(OsStr::from_bytes(path)))?;
+            removed.context("remove", absolute(store, path))?;
         }
         Ok((tip, safety))
     }
@@ -439,7 +437,7 @@ fn sweep_temporaries(store: &Inner, root: &Dir, journal: &Journal, steps: &[Step
             let step = number.and_then(|number| steps.iter().find(|step| step.number == number));
             let Some(step) = step.filter(|step| split(&step.path).0 == path) else { continue };
             let fail = |action| {
-                let path = store.worktree.path().join(OsStr::from_bytes(&step.path));
+                let path = absolute(store, &step.path);
                 move |source| Error::Io { action, path, source }
             };
             if is_ours_or_held(store, &dir, entry.name, step)? {
@@ -478,7 +476,7 @@ fn is_ours_or_held(store: &Inner, dir: &Dir, tmp: &[u8], step: &Step) -> Result<
     };
     let Ok(file) = dir.open_file(tmp) else { return Ok(false) };
     let mut begin = Beginning { file, differs: false, ended: false };
-    store.objects.stream_blob(to.id, &mut begin)?;
+    store.objects.stream_blob(to.id, &mut begin, &absolute(store, &step.path))?;
     Ok(!begin.differs && begin.is_at_end())
 }
 
@@ -526,7 +524,7 @@ fn tighten(store: &Inner, root: &Dir, steps: &[Step], state: &Node, root_mode: O
         let Ok(stat) = dir.stat_self() else { continue };
         let wanted = u32::from(wanted);
         if stat.mode & 0o777 != wanted && stat.mode & 0o777 == wanted | 0o700 {
-            let path = store.worktree.path().join(OsStr::from_bytes(path));
+            let path = absolute(store, path);
             dir.set_self_mode(stat.mode & 0o7000 | wanted).context("set the mode of", path)?;
         }
     }

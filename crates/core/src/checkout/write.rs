@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use ckpt_fs::{Dir, Durability, NewFile, Stat};
 
-use super::apply::{Apply, MAX_DIRS, Tried, Trouble, foreign_owner, is_same};
+use super::apply::{Apply, MAX_DIRS, Tried, Trouble, absolute, foreign_owner, is_same};
 use super::step::Step;
 use crate::error::Context;
 use crate::path::split;
@@ -170,7 +170,7 @@ impl Apply<'_> {
             (None, target.len() as u64)
         } else {
             let file = self.in_dir(&step.path, &dir, "create", &|| dir.create_new(&tmp, 0o600))?;
-            let written = self.write_content(file, to, &dir, victim.as_ref());
+            let written = self.write_content(step, file, to, &dir, victim.as_ref());
             if written.is_err() {
                 let _ = dir.remove_file(&tmp);
             }
@@ -180,18 +180,24 @@ impl Apply<'_> {
         Ok((Ready { step, dir, tmp, file }, size))
     }
 
-    fn write_content(&self, file: NewFile, to: EntryInfo, dir: &Dir, victim: Option<&Stat>) -> Result<(NewFile, u64)> {
-        let path = || self.store.worktree.path();
+    fn write_content(
+        &self,
+        step: &Step,
+        file: NewFile,
+        to: EntryInfo,
+        dir: &Dir,
+        victim: Option<&Stat>,
+    ) -> Result<(NewFile, u64)> {
+        let path = absolute(self.store, &step.path);
         let mut out = std::io::BufWriter::with_capacity(256 << 10, file);
-        let size = self.objects.stream_blob(to.id, &mut out)?;
-        out.flush().context("write a file below", path())?;
-        let file =
-            out.into_inner().map_err(std::io::IntoInnerError::into_error).context("write a file below", path())?;
-        let stat = file.stat().context("look at a file below", path())?;
+        let size = self.objects.stream_blob(to.id, &mut out, &path)?;
+        out.flush().context("write", &path)?;
+        let file = out.into_inner().map_err(std::io::IntoInnerError::into_error).context("write", &path)?;
+        let stat = file.stat().context("look at", &path)?;
         if let Some((uid, gid)) = foreign_owner(dir, victim, &stat) {
             let _ = file.set_owner(uid, gid);
         }
-        file.set_mode(u32::from(to.mode)).context("set the mode of a file below", path())?;
+        file.set_mode(u32::from(to.mode)).context("set the mode of", &path)?;
         Ok((file, size))
     }
 
@@ -212,12 +218,13 @@ impl Apply<'_> {
         if self.durability == Durability::None {
             return Ok(());
         }
-        let path = self.store.worktree.path();
         if batch.len() > SYNC_SINGLY {
-            return self.root.sync_file_system(self.durability).context("sync", path);
+            return self.root.sync_file_system(self.durability).context("sync", self.store.worktree.path());
         }
-        for file in batch.iter().filter_map(|ready| ready.file.as_ref()) {
-            file.sync(self.durability).context("sync a file below", path)?;
+        for ready in batch {
+            if let Some(file) = &ready.file {
+                file.sync(self.durability).context("sync", absolute(self.store, &ready.step.path))?;
+            }
         }
         Ok(())
     }
