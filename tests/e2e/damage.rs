@@ -24,7 +24,7 @@ pub(crate) fn remove_loose(store: &Path, id: &str) {
     fs::remove_file(store.join("objects").join(&id[..2]).join(&id[2..])).unwrap();
 }
 
-fn with_extension(dir: &Path, extension: &str) -> Vec<PathBuf> {
+pub(crate) fn with_extension(dir: &Path, extension: &str) -> Vec<PathBuf> {
     let mut paths: Vec<PathBuf> = fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path()).collect();
     paths.retain(|path| path.extension().is_some_and(|known| known == extension));
     paths.sort();
@@ -307,7 +307,7 @@ fn rot(sandbox: &Sandbox) {
     fs::write(pack, bytes).unwrap();
 }
 
-fn noise() -> Vec<u8> {
+pub(crate) fn noise() -> Vec<u8> {
     let mut state = 1_u32;
     let next = |_| {
         state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);

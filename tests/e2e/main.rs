@@ -30,4 +30,5 @@ mod show;
 mod space;
 mod undo;
 mod unreadable;
+mod verify;
 mod workspaces;

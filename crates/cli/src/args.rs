@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::{ArgAction, Args, Parser, Subcommand, ValueHint};
 
 use crate::commands::{
-    completions, config, diff, ls, man, prune, redo, reset, rollback, save, show, status, undo, workspaces,
+    completions, config, diff, ls, man, prune, redo, reset, rollback, save, show, status, undo, verify, workspaces,
 };
 use crate::paint::ColorChoice;
 
@@ -72,6 +72,7 @@ pub(crate) enum Command {
     Redo(redo::RedoArgs),
     Workspaces(workspaces::WorkspacesArgs),
     Prune(prune::PruneArgs),
+    Verify(verify::VerifyArgs),
     Config(config::ConfigArgs),
     Completions(completions::CompletionsArgs),
     Man(man::ManArgs),

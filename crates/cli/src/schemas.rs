@@ -14,6 +14,7 @@ pub(crate) const SCHEMAS: &[(&str, &str)] = &[
     ("redo", include_str!("../schemas/redo.json")),
     ("workspaces", include_str!("../schemas/workspaces.json")),
     ("prune", include_str!("../schemas/prune.json")),
+    ("verify", include_str!("../schemas/verify.json")),
     ("config", include_str!("../schemas/config.json")),
     ("completions", include_str!("../schemas/completions.json")),
     ("man", include_str!("../schemas/man.json")),

@@ -187,6 +187,11 @@ impl Place {
         self.existing(&self.working_service(printer, false)?)
     }
 
+    /// Opens the store of another workspace for such an operation; `None` where there is none that can be used.
+    pub(crate) fn open_other(&self, printer: &Printer, path: &Path) -> Result<Option<CheckpointStore>> {
+        Ok(self.working_service(printer, false)?.existing_store(path).ok().flatten())
+    }
+
     /// Opens the store for a save, or makes it.
     pub(crate) fn open_or_create(&self, printer: &Printer, force: bool) -> Result<CheckpointStore> {
         check_redirect(&self.loaded, self.worktree.path())?;

@@ -42,6 +42,7 @@ mod status;
 mod store;
 mod timeline;
 mod undo;
+mod verify;
 
 pub use checkpoint::{ChangeCounts, CheckpointInfo, CheckpointKind};
 pub use ckpt_fs::Durability;
@@ -69,3 +70,4 @@ pub use state::EntryKind;
 pub use status::Status;
 pub use store::CheckpointStore;
 pub use timeline::{Operation, OperationKind};
+pub use verify::{Contents, Fault, FaultKind, Holder, Lost, Verification, VerifyOptions};

@@ -57,7 +57,9 @@ impl CheckpointStore {
     /// # Errors
     /// As for [`CheckpointStore::head`].
     pub fn checkpoints(&self) -> Result<Vec<CheckpointInfo>> {
-        let lineage: HashSet<CheckpointId> = self.lineage()?.into_iter().map(|info| info.id).collect();
+        // A checkpoint that was lost hides none of the others.
+        let (lineage, _) = self.lineage_as_far_as_it_goes()?;
+        let lineage: HashSet<CheckpointId> = lineage.into_iter().map(|info| info.id).collect();
         let mut infos = Vec::new();
         for operation in self.timeline()? {
             let operation = operation?;
@@ -77,15 +79,27 @@ impl CheckpointStore {
     /// # Errors
     /// As for [`CheckpointStore::head`].
     pub fn lineage(&self) -> Result<Vec<CheckpointInfo>> {
+        match self.lineage_as_far_as_it_goes()? {
+            (_, Some(lost)) => Err(lost),
+            (infos, None) => Ok(infos),
+        }
+    }
+
+    /// The lineage up to the first checkpoint that cannot be read, and why that one cannot.
+    fn lineage_as_far_as_it_goes(&self) -> Result<(Vec<CheckpointInfo>, Option<Error>)> {
         let mut next = self.head()?;
         let mut infos = Vec::new();
         while let Some(id) = next {
-            let mut info = Checkpoint::require(&self.0.objects, id, self.0.id)?.info;
+            let mut info = match Checkpoint::require(&self.0.objects, id, self.0.id) {
+                Ok(checkpoint) => checkpoint.info,
+                Err(lost @ Error::Object { .. }) => return Ok((infos, Some(lost))),
+                Err(err) => return Err(err),
+            };
             info.in_lineage = Some(true);
             next = info.previous;
             infos.push(info);
         }
-        Ok(infos)
+        Ok((infos, None))
     }
 
     /// The newest `limit` checkpoints of the lineage (`None`: all), and how many there are besides. Reads no more than

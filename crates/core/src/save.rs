@@ -15,7 +15,7 @@ use crate::registry;
 use crate::session::Session;
 use crate::snapshot::{self, Against, STAT_CACHE, Snapshot, StoreIngest};
 use crate::state::{self, Encoded, HashOnly, ObjectSink, encode_facts_commit};
-use crate::store::{Inner, create_operation};
+use crate::store::Inner;
 use crate::timeline::NewOperation;
 use crate::{
     ChangeCounts, CheckpointId, CheckpointKind, CheckpointStore, Durability, Error, Notice, ObjectId, Omitted,
@@ -170,11 +170,7 @@ impl CheckpointStore {
     /// As for [`CheckpointStore::open_or_create`] and [`CheckpointStore::save`].
     pub fn plan_first_save(checkpoint_dir: &Path, worktree: &Path, options: StoreOptions) -> Result<SavePlan> {
         let store = Inner::not_made(checkpoint_dir, Worktree::locate(worktree)?, options)?;
-        let commit = create_operation(store.id, &store.options).commit(&store.objects)?;
-        let id = HashOnly.put(Kind::Commit, &commit.encode())?;
-        let broken = || Error::broken(&store.path, "the first operation has no form");
-        let tip = Operation::from_commit(id, &commit).ok_or_else(broken)?;
-        let against = Against { tip: &tip, head: None, clock: None };
+        let against = Against { tip: None, head: None, clock: None };
         let mut snapshot = snapshot::take(&store, &against, &HashOnly, &mut HashOnly)?;
         let mut notices = store.notices().to_vec();
         notices.append(&mut snapshot.notices);
@@ -187,7 +183,7 @@ impl CheckpointStore {
         let store = &*self.0;
         let tip = store.tip()?;
         let head = store.head(&tip)?;
-        let against = Against { tip: &tip, head: head.as_ref(), clock: None };
+        let against = Against { tip: Some(&tip), head: head.as_ref(), clock: None };
         let snapshot = snapshot::take(store, &against, &HashOnly, &mut HashOnly)?;
         store.require_mounted(&snapshot)?;
         store.require_readable(&snapshot)?;
@@ -246,7 +242,7 @@ fn save(session: &Session<'_>, options: &SaveOptions) -> Result<Saved> {
     let tip = store.tip()?;
     let head = store.head(&tip)?;
     let ingest = StoreIngest::new(session)?;
-    let against = Against { tip: &tip, head: head.as_ref(), clock: Some((session.locked_ns, session.device)) };
+    let against = Against { tip: Some(&tip), head: head.as_ref(), clock: Some((session.locked_ns, session.device)) };
     let mut snapshot = snapshot::take(store, &against, &ingest, &mut &ingest)?;
     store.require_mounted(&snapshot)?;
     store.require_readable(&snapshot)?;

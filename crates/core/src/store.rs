@@ -433,7 +433,7 @@ fn fill(root: &Dir, tmp: &str, layout: &Layout, worktree: &Worktree, options: &S
 }
 
 /// The first operation of a store.
-pub(crate) fn create_operation(id: StoreId, options: &StoreOptions) -> NewOperation<'static> {
+fn create_operation(id: StoreId, options: &StoreOptions) -> NewOperation<'static> {
     NewOperation {
         kind: OperationKind::Create,
         parent: None,

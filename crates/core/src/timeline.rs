@@ -28,6 +28,8 @@ pub enum OperationKind {
     Undo,
     /// Took back an undo.
     Redo,
+    /// Stands where an operation was lost, for `verify` to say so.
+    Repair,
 }
 
 impl OperationKind {
@@ -40,11 +42,12 @@ impl OperationKind {
             Self::Rollback => "rollback",
             Self::Undo => "undo",
             Self::Redo => "redo",
+            Self::Repair => "repair",
         }
     }
 
     fn from_word(word: &[u8]) -> Option<Self> {
-        [Self::Create, Self::Save, Self::Reset, Self::Rollback, Self::Undo, Self::Redo]
+        [Self::Create, Self::Save, Self::Reset, Self::Rollback, Self::Undo, Self::Redo, Self::Repair]
             .into_iter()
             .find(|kind| kind.word().as_bytes() == word)
     }
@@ -62,7 +65,7 @@ pub struct Operation {
     pub time_ns: i64,
     /// Place on the timeline, from 0.
     pub seq: u64,
-    /// The checkpoint that it made or moved to; `None` for `create` only.
+    /// The checkpoint that it made or moved to; `None` for `create`, and for `repair` where the checkpoint was lost.
     pub checkpoint: Option<CheckpointId>,
     /// Kind of that checkpoint.
     pub checkpoint_kind: Option<CheckpointKind>,
@@ -204,6 +207,7 @@ impl Operation {
         let (parent, checkpoint, facts_commit) = match (kind, commit.parents.as_slice()) {
             (OperationKind::Create, []) => (None, None, None),
             (OperationKind::Create, _) => return None,
+            (OperationKind::Repair, &[parent]) => (Some(parent), None, None),
             (_, &[parent, checkpoint]) => (Some(parent), Some(checkpoint), None),
             (_, &[parent, checkpoint, facts]) => (Some(parent), Some(checkpoint), Some(facts)),
             _ => return None,
@@ -255,7 +259,7 @@ impl Operation {
             (None, Some(checkpoint)) => {
                 crate::checkpoint::Checkpoint::require(objects, checkpoint, self.store)?.facts_commit
             }
-            (None, None) => return Ok(state::empty()),
+            (None, None) => return Ok(state::without_facts(self.tree)),
         };
         state::stored(objects, self.tree, facts_commit)
     }

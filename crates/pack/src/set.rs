@@ -210,6 +210,16 @@ impl PackSet {
         }
     }
 
+    /// Writes the content of an object to `out` as [`PackSet::stream`] does, from the pack `name` alone.
+    ///
+    /// # Errors
+    /// As for [`PackSet::stream`]; [`Error::UnknownPack`] if the pack is not listed.
+    pub fn stream_in(&self, name: &ObjectId, id: &ObjectId, out: &mut dyn Write) -> Result<Option<Found<Header>>> {
+        let pack = self.pack(name)?;
+        let Some(place) = pack.find(id)? else { return Ok(None) };
+        stream_entry(&pack, &place, id, out).map(Some)
+    }
+
     /// All ids in the pack `name`, in order.
     ///
     /// # Errors

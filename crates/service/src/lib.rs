@@ -38,12 +38,12 @@ pub use builder::ServiceBuilder;
 pub use ckpt_config::{Config, Durability, Error as ConfigError, Loaded, Loader, Origin, Redirect, Setting};
 pub use ckpt_core::{
     ChangeCounts, ChangeKind, CheckpointId, CheckpointInfo, CheckpointKind, CheckpointStore, Clock, Compare, Conflict,
-    ConflictReason, Diff, Durability as StoreDurability, EntryKind, EntrySide, Error as StoreError, Event, FileDiff,
-    LeftAlone, LeftAloneReason, LineCounts, Notice, ObjectFault, ObjectId, Observer, Omitted, Operation, OperationId,
-    OperationKind, Page, Patch, PathChange, PathFault, Plan, Reason, Receipt, Recovery, Removal, RepoPath, Resolved,
-    RevisionFault, RuleOptions, SaveOptions, SavePlan, Saved, Silent, Status, StoreEntry, StoreFault, StoreId,
-    StoreOptions, StoreState, SystemClock, WorkspaceFault, Worktree, moved_from, remove_store, store_bytes, stores,
-    sweep_removed,
+    ConflictReason, Contents, Diff, Durability as StoreDurability, EntryKind, EntrySide, Error as StoreError, Event,
+    Fault, FaultKind, FileDiff, Holder, LeftAlone, LeftAloneReason, LineCounts, Lost, Notice, ObjectFault, ObjectId,
+    Observer, Omitted, Operation, OperationId, OperationKind, Page, Patch, PathChange, PathFault, Plan, Reason,
+    Receipt, Recovery, Removal, RepoPath, Resolved, RevisionFault, RuleOptions, SaveOptions, SavePlan, Saved, Silent,
+    Status, StoreEntry, StoreFault, StoreId, StoreOptions, StoreState, SystemClock, Verification, VerifyOptions,
+    WorkspaceFault, Worktree, moved_from, remove_store, store_bytes, stores, sweep_removed,
 };
 pub use error::{Error, Result};
 pub use prune::{InvalidStore, PruneOutcome, PrunePlan, PrunedStore, prune_stores};

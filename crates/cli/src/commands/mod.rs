@@ -13,6 +13,7 @@ pub(crate) mod save;
 pub(crate) mod show;
 pub(crate) mod status;
 pub(crate) mod undo;
+pub(crate) mod verify;
 pub(crate) mod workspaces;
 
 use crate::app::App;
@@ -33,6 +34,7 @@ pub(crate) fn run(app: &App, command: &Command) -> Result<Exit> {
         Command::Redo(args) => redo::run(app, args),
         Command::Workspaces(args) => workspaces::run(app, args),
         Command::Prune(args) => prune::run(app, args),
+        Command::Verify(args) => verify::run(app, args),
         Command::Config(args) => config::run(app, args),
         Command::Completions(args) => completions::run(app, args),
         Command::Man(args) => man::run(app, args),

@@ -86,7 +86,7 @@ fn prepare<'a>(
 ) -> Result<Prepared<'a>> {
     let mut present = match restore.paths {
         Some(paths) => Present::paths(store, head, paths, ingest)?,
-        None => Present::whole(store, &Against { tip, head, clock }, ingest, sink)?,
+        None => Present::whole(store, &Against { tip: Some(tip), head, clock }, ingest, sink)?,
     };
     let named = restore.taken_back.unwrap_or_default().iter().map(|change| change.path.as_slice());
     let refused = present.capture_named(store, named, ingest)?;

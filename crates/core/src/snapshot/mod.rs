@@ -67,7 +67,8 @@ pub(crate) struct Snapshot {
 
 /// What a snapshot is taken against.
 pub(crate) struct Against<'a> {
-    pub(crate) tip: &'a Operation,
+    /// Tip of the timeline, by which the stat cache is judged; `None`: the cache is not used.
+    pub(crate) tip: Option<&'a Operation>,
     pub(crate) head: Option<&'a Checkpoint>,
     /// The file system's time before the walk and the device that told it; `None` for readers, who hand on no trust.
     pub(crate) clock: Option<(i64, u64)>,
@@ -86,7 +87,10 @@ pub(crate) fn take(
     let mut notices = Vec::new();
     let head_state = against.head.map(|head| head.state(&store.objects)).transpose()?;
     let rules = discover_rules(store, against.head, &mut notices)?;
-    let (cache, must_look_up) = load_cache(store, against.tip, &mut notices)?;
+    let (cache, must_look_up) = match against.tip {
+        Some(tip) => load_cache(store, tip, &mut notices)?,
+        None => (None, false),
+    };
     let head_id = against.head.map_or(ObjectId::ZERO, |head| head.info.id.0);
     let horizon_ns = against
         .clock
@@ -183,6 +187,15 @@ pub(crate) fn head_rules(objects: &Objects, checkpoint: &Checkpoint) -> Result<O
     let (_, rules) = state::read_facts_commit(objects, checkpoint.facts_commit)?;
     let Some(id) = rules else { return Ok(None) };
     Ok(Rules::decode(&objects.read_kind(id, Kind::Blob)?).ok())
+}
+
+/// Whether the stat cache can be read; a missing one is as good.
+pub(crate) fn cache_is_readable(store: &Inner) -> bool {
+    match store.own.read_file(STAT_CACHE.as_bytes(), MAX_CACHE_BYTES) {
+        Ok(Some(bytes)) => StatCache::decode(bytes, None).is_some(),
+        Ok(None) => true,
+        Err(_) => false,
+    }
 }
 
 /// The stat cache, and whether what it says has to be looked up first.

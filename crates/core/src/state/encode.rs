@@ -165,7 +165,7 @@ fn encode_tree<'a>(entries: impl Iterator<Item = (&'a [u8], u32, ObjectId)>) -> 
 }
 
 /// Entries of a tree object: Git mode, name, id. `None` ends it where the bytes have no form.
-pub(super) fn tree_entries(bytes: &[u8]) -> impl Iterator<Item = Option<(u32, &[u8], ObjectId)>> {
+pub(crate) fn tree_entries(bytes: &[u8]) -> impl Iterator<Item = Option<(u32, &[u8], ObjectId)>> {
     let mut rest = Some(bytes);
     std::iter::from_fn(move || {
         let bytes = rest.filter(|bytes| !bytes.is_empty())?;

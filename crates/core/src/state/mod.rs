@@ -20,7 +20,7 @@ use crate::{Error, ObjectFault, ObjectId, Reason, Result};
 
 pub(crate) use diff::{Change, diff};
 pub(crate) use edit::{find, omit, remove, replace, subtract, unomit};
-pub(crate) use encode::{Encoded, HashOnly, ObjectSink, encode, encode_facts_commit};
+pub(crate) use encode::{Encoded, HashOnly, ObjectSink, encode, encode_facts_commit, tree_entries};
 pub(crate) use facts::{Defaults, omitted};
 pub(crate) use names::{Name, judge_name};
 
@@ -165,6 +165,11 @@ pub(crate) fn empty() -> Node {
     Node::Loaded(Arc::default())
 }
 
+/// The state of a tree of which nothing is known that a Git tree cannot hold.
+pub(crate) fn without_facts(tree: ObjectId) -> Node {
+    Node::Stored(Stored { tree, facts: None, inherited: Defaults::default() })
+}
+
 /// The state of a tree and a facts commit.
 pub(crate) fn stored(objects: &Objects, tree: ObjectId, facts_commit: ObjectId) -> Result<Node> {
     let (facts, _) = read_facts_commit(objects, facts_commit)?;
@@ -177,7 +182,7 @@ pub(crate) fn read_facts_commit(objects: &Objects, id: ObjectId) -> Result<(Opti
     let commit = Commit::decode(&objects.read_kind(id, Kind::Commit)?).ok_or_else(damaged)?;
     let tree = objects.read_kind(commit.tree, Kind::Tree)?;
     let mut found = (None, None);
-    for entry in encode::tree_entries(&tree) {
+    for entry in tree_entries(&tree) {
         let (_, name, entry_id) = entry.ok_or_else(damaged)?;
         match name {
             b"facts" => found.0 = Some(entry_id),
@@ -198,7 +203,7 @@ impl Stored {
         let unsafe_tree = |what: String| Error::object(self.tree, ObjectFault::Unsafe(what));
         let bytes = objects.read_kind(self.tree, Kind::Tree)?;
         let mut entries = Vec::new();
-        for entry in encode::tree_entries(&bytes) {
+        for entry in tree_entries(&bytes) {
             let (git_mode, name, id) = entry.ok_or_else(|| unsafe_tree("an entry has no form".to_owned()))?;
             if judge_name(name) != Name::Plain {
                 return Err(unsafe_tree(format!("the name {:?} is reserved", String::from_utf8_lossy(name))));

@@ -186,9 +186,9 @@ impl Scan {
             offset += len as u64;
         }
         let mut trailer = [0; 20];
-        let read = self.file.read_exact_at(&mut trailer, self.end);
-        if read.is_err() {
-            trailer = [0; 20];
+        match self.file.read_exact_at(&mut trailer, self.end) {
+            Err(err) if err.kind() == std::io::ErrorKind::UnexpectedEof => trailer = [0; 20],
+            read => read?,
         }
         let count =
             head.strip_prefix(b"PACK\0\0\0\x02").and_then(|count| count.try_into().ok()).map(u32::from_be_bytes);

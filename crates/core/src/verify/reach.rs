@@ -1,0 +1,237 @@
+//! Everything that the timeline reaches: operations, checkpoints, trees, blobs.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+
+use ckpt_pack::Kind;
+
+use super::packs::Packs;
+use super::timeline::{self, Slot};
+use super::{Fault, FaultKind, Holder, Lost, found};
+use crate::checkpoint::Checkpoint;
+use crate::objects::Objects;
+use crate::path::join;
+use crate::state::tree_entries;
+use crate::store::Inner;
+use crate::{ObjectFault, ObjectId, RepoPath, Result};
+
+/// Paths that are named for one checkpoint at most.
+const MAX_LOST: usize = 10_000;
+
+/// What is reached, and what of it is not there.
+pub(super) struct Reach {
+    /// The timeline, oldest first, with what stands for the operations that cannot be read.
+    pub(super) operations: Vec<Slot>,
+    pub(super) checkpoints: u64,
+    pub(super) missing: BTreeSet<ObjectId>,
+    pub(super) lost: Vec<Lost>,
+    pub(super) faults: Vec<Fault>,
+    /// The tip, where the ref had to be found out.
+    pub(super) tip: timeline::Tip,
+    /// Trees that were read, and whether all below them is there.
+    whole: HashMap<ObjectId, bool>,
+    blobs: HashSet<ObjectId>,
+}
+
+/// A walk through the objects.
+struct Walk<'a> {
+    store: &'a Inner,
+    objects: &'a Objects,
+    known: &'a HashSet<ObjectId>,
+    whole: HashMap<ObjectId, bool>,
+    blobs: HashSet<ObjectId>,
+    missing: BTreeMap<ObjectId, String>,
+}
+
+/// Whether it is a directory, name, id.
+type TreeEntry = (bool, Vec<u8>, ObjectId);
+
+/// A tree on the way.
+struct Frame {
+    id: ObjectId,
+    children: Vec<(bool, ObjectId)>,
+    is_whole: bool,
+}
+
+impl Reach {
+    pub(super) fn of(store: &Inner, packs: &Packs) -> Result<Self> {
+        let (tip, operations, mut faults) = timeline::read(store, &packs.known)?;
+        let mut walk = Walk {
+            store,
+            objects: &store.objects,
+            known: &packs.known,
+            whole: HashMap::new(),
+            blobs: HashSet::new(),
+            missing: BTreeMap::new(),
+        };
+        let mut lost = Vec::new();
+        let mut seen = HashSet::new();
+        for slot in &operations {
+            store.interrupted()?;
+            let Slot::Read(operation, _) = slot else { continue };
+            let mut roots = Vec::new();
+            if let Some(id) = operation.checkpoint
+                && seen.insert(id)
+            {
+                match found(Checkpoint::require(walk.objects, id, store.id))? {
+                    Some(checkpoint) => {
+                        roots.push((Holder::Checkpoint(id), checkpoint.tree, Some(checkpoint.facts_commit)));
+                    }
+                    None => {
+                        walk.miss(id.0)?;
+                        lost.push(Lost { holder: Holder::Checkpoint(id), path: None, object: id.0 });
+                    }
+                }
+            }
+            roots.push((Holder::Operation(operation.id), operation.tree, operation.facts_commit));
+            for (holder, tree, facts) in roots {
+                if !walk.tree(tree)? {
+                    walk.name_lost(holder, tree, &mut lost)?;
+                }
+                if let Some(facts) = facts
+                    && !walk.facts(facts)?
+                {
+                    lost.push(Lost { holder, path: None, object: facts });
+                }
+            }
+        }
+        // What the tree of an operation shares with a checkpoint is named there.
+        let named: HashSet<ObjectId> =
+            lost.iter().filter(|lost| matches!(lost.holder, Holder::Checkpoint(_))).map(|lost| lost.object).collect();
+        lost.retain(|lost| matches!(lost.holder, Holder::Checkpoint(_)) || !named.contains(&lost.object));
+        lost.sort();
+        lost.dedup();
+        faults.extend(walk.missing.iter().map(|(id, reason)| Fault {
+            kind: FaultKind::MissingObject,
+            file: None,
+            object: Some(*id),
+            reason: reason.clone(),
+            mended: None,
+        }));
+        let missing = walk.missing.into_keys().collect();
+        let checkpoints = seen.len() as u64;
+        Ok(Self { operations, checkpoints, missing, lost, faults, tip, whole: walk.whole, blobs: walk.blobs })
+    }
+
+    /// Number of trees.
+    pub(super) fn trees(&self) -> u64 {
+        self.whole.len() as u64
+    }
+
+    /// Number of blobs.
+    pub(super) fn blobs(&self) -> u64 {
+        self.blobs.len() as u64
+    }
+}
+
+impl Walk<'_> {
+    /// Takes down that an object cannot be read.
+    fn miss(&mut self, id: ObjectId) -> Result<()> {
+        if !self.missing.contains_key(&id) {
+            let reason = match self.objects.read(id) {
+                Err(crate::Error::Object { reason: ObjectFault::Missing, .. }) => "it is in no pack".to_owned(),
+                Err(crate::Error::Object { reason, .. }) => reason.to_string(),
+                Err(err) => return Err(err),
+                Ok(_) => "it is not what it should be".to_owned(),
+            };
+            self.missing.insert(id, reason);
+        }
+        Ok(())
+    }
+
+    /// Whether the blob is there. Stock git may hold it in forms that only reading finds.
+    fn blob(&mut self, id: ObjectId) -> Result<bool> {
+        if self.missing.contains_key(&id) {
+            return Ok(false);
+        }
+        if !self.blobs.insert(id) || self.known.contains(&id) || found(self.objects.read(id))?.is_some() {
+            return Ok(true);
+        }
+        self.miss(id)?;
+        Ok(false)
+    }
+
+    /// The entries of a tree; `None`: it cannot be read.
+    fn read_tree(&mut self, id: ObjectId) -> Result<Option<Vec<TreeEntry>>> {
+        let Some(bytes) = found(self.objects.read_kind(id, Kind::Tree))? else {
+            self.miss(id)?;
+            return Ok(None);
+        };
+        let entries: Option<Vec<_>> = tree_entries(&bytes)
+            .map(|entry| entry.map(|(mode, name, id)| (mode == 0o40_000, name.to_vec(), id)))
+            .collect();
+        if entries.is_none() {
+            self.missing.insert(id, "an entry of the tree has no form".to_owned());
+        }
+        Ok(entries)
+    }
+
+    /// Whether a tree, and everything below it, is there. No recursion: trees may be deep.
+    fn tree(&mut self, root: ObjectId) -> Result<bool> {
+        let mut frames = Vec::new();
+        let mut answer = self.enter(root, &mut frames)?;
+        while let Some(frame) = frames.last_mut() {
+            if let Some(is_whole) = answer.take() {
+                frame.is_whole &= is_whole;
+            }
+            match frame.children.pop() {
+                Some((true, id)) => answer = self.enter(id, &mut frames)?,
+                Some((false, id)) => answer = Some(self.blob(id)?),
+                None => {
+                    self.whole.insert(frame.id, frame.is_whole);
+                    answer = Some(frame.is_whole);
+                    frames.pop();
+                }
+            }
+        }
+        Ok(answer.unwrap_or(true))
+    }
+
+    /// The answer for a tree that is known already, else a frame for it.
+    fn enter(&mut self, id: ObjectId, frames: &mut Vec<Frame>) -> Result<Option<bool>> {
+        if let Some(known) = self.whole.get(&id) {
+            return Ok(Some(*known));
+        }
+        self.store.interrupted()?;
+        let Some(entries) = self.read_tree(id)? else {
+            self.whole.insert(id, false);
+            return Ok(Some(false));
+        };
+        let children = entries.into_iter().map(|(is_dir, _, id)| (is_dir, id)).collect();
+        frames.push(Frame { id, children, is_whole: true });
+        Ok(None)
+    }
+
+    /// Whether a facts commit, and all that it holds, is there.
+    fn facts(&mut self, id: ObjectId) -> Result<bool> {
+        let Some((facts, rules)) = found(crate::state::read_facts_commit(self.objects, id))? else {
+            self.miss(id)?;
+            return Ok(false);
+        };
+        let facts = facts.map_or(Ok(true), |facts| self.tree(facts))?;
+        let rules = rules.map_or(Ok(true), |rules| self.blob(rules))?;
+        Ok(facts && rules)
+    }
+
+    /// Names the paths below `root` at which something is lost.
+    fn name_lost(&mut self, holder: Holder, root: ObjectId, lost: &mut Vec<Lost>) -> Result<()> {
+        let limit = lost.len() + MAX_LOST;
+        let mut waiting = vec![(Vec::new(), root)];
+        while let Some((path, id)) = waiting.pop() {
+            if self.missing.contains_key(&id) {
+                let path = (!path.is_empty()).then(|| RepoPath::trusted(path.clone()));
+                lost.push(Lost { holder, path, object: id });
+                continue;
+            }
+            if lost.len() >= limit {
+                return Ok(());
+            }
+            for (is_dir, name, id) in self.read_tree(id)?.unwrap_or_default() {
+                let is_bad = if is_dir { self.whole.get(&id) == Some(&false) } else { self.missing.contains_key(&id) };
+                if is_bad {
+                    waiting.push((join(&path, &name), id));
+                }
+            }
+        }
+        Ok(())
+    }
+}
