@@ -28,6 +28,7 @@ mod rollback;
 mod save;
 mod show;
 mod space;
+mod torture;
 mod undo;
 mod unreadable;
 mod verify;

@@ -1,4 +1,4 @@
-//! Chores of the workspace: `cargo xtask ci`, `tidy`, `docs`, `dist` and `release`.
+//! Chores of the workspace: `cargo xtask ci`, `tidy`, `docs`, `torture`, `dist` and `release`.
 //!
 //! Each chore is one module with one `run`. Nothing here ships: a chore may print, write files and start programs,
 //! which the crates may not.
@@ -12,6 +12,7 @@ mod printer;
 mod program;
 mod release;
 mod tidy;
+mod torture;
 mod workspace;
 
 use std::process::ExitCode;
@@ -37,6 +38,8 @@ enum Chore {
     Tidy,
     /// Regenerate docs/config.md and docs/cli.md, and the tests of docs/cases.md.
     Docs(docs::Args),
+    /// Run every torture and print what was tried and what survived.
+    Torture(torture::Args),
     /// Build the release archive and its SHA-256 file in target/dist.
     Dist(dist::Args),
     /// Set one version everywhere and say how to publish it; publishes nothing.
@@ -59,6 +62,7 @@ fn run(cli: &Cli) -> Result<(), Failure> {
         Chore::Ci(args) => ci::run(&workspace, args),
         Chore::Tidy => tidy::run(&workspace),
         Chore::Docs(args) => docs::run(&workspace, args),
+        Chore::Torture(args) => torture::run(&workspace, args),
         Chore::Dist(args) => dist::run(&workspace, args),
         Chore::Release(args) => release::run(&workspace, args),
     }

@@ -13,6 +13,12 @@ pub(crate) struct Program {
     command: Command,
 }
 
+/// What a program said, and how it ended.
+pub(crate) struct Output {
+    pub(crate) success: bool,
+    pub(crate) text: String,
+}
+
 impl Program {
     /// Any program, by name or path.
     pub(crate) fn new(program: impl AsRef<OsStr>, root: &Path) -> Self {
@@ -60,6 +66,13 @@ impl Program {
         let text = String::from_utf8(self.stdout()?)
             .map_err(|err| Failure::new(format!("`{shown}` printed what is not UTF-8")).because(err))?;
         Ok(text.trim_end_matches('\n').to_owned())
+    }
+
+    /// Runs it and returns what it wrote to stdout and stderr, whether it succeeded or not.
+    pub(crate) fn output_of(mut self) -> Result<Output, Failure> {
+        let output = self.command.output().map_err(|err| self.not_started(&err))?;
+        let text = [&*output.stdout, &*output.stderr].map(String::from_utf8_lossy).concat();
+        Ok(Output { success: output.status.success(), text })
     }
 
     /// Whether it runs and succeeds; what it prints is dropped.

@@ -80,6 +80,13 @@ impl Tree {
         self
     }
 
+    /// With a path and everything below it as another tree has it.
+    pub(crate) fn with(self, other: &Self, path: &str) -> Self {
+        let mut tree = self.without(path);
+        tree.0.extend(other.clone().only(path).0);
+        tree
+    }
+
     /// Paths, in byte order.
     pub(crate) fn paths(&self) -> Vec<String> {
         self.0.keys().map(|path| String::from_utf8_lossy(path).into_owned()).collect()

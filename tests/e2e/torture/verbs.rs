@@ -1,0 +1,123 @@
+//! Every verb that writes, with a workspace in which it has something to do.
+
+use crate::sandbox::{Sandbox, Tree};
+
+/// A verb on its way: how the workspace is made ready, what is then called.
+pub(crate) struct Verb {
+    pub(crate) name: &'static str,
+    /// Makes a workspace ready. The words to call, and the tree that stands in the workspace when they are done.
+    pub(crate) prepare: fn(&Sandbox) -> (String, Tree),
+}
+
+/// All of them. A new verb that writes is one more line.
+pub(crate) const VERBS: &[Verb] = &[
+    Verb { name: "create", prepare: create },
+    Verb { name: "save", prepare: save },
+    Verb { name: "no change", prepare: no_change },
+    Verb { name: "merge", prepare: merge },
+    Verb { name: "reset", prepare: reset },
+    Verb { name: "rollback", prepare: rollback },
+    Verb { name: "undo", prepare: undo },
+    Verb { name: "redo", prepare: redo },
+    Verb { name: "repair", prepare: repair },
+];
+
+/// Files of several sorts.
+pub(crate) fn old(sandbox: &Sandbox) {
+    sandbox.write("a", "old a");
+    sandbox.write("same", "same");
+    sandbox.write("d/b", "old b");
+    sandbox.write("d/gone", "old gone");
+    sandbox.write("run", "old run");
+    sandbox.mode("run", 0o755);
+    sandbox.link("link", "a");
+    sandbox.mkdir("empty");
+}
+
+/// The same after a day's work: changed, removed, added, and of other kinds.
+pub(crate) fn new(sandbox: &Sandbox) {
+    sandbox.write("a", "new a");
+    sandbox.write("d/b", "new b");
+    sandbox.remove("d/gone");
+    sandbox.write("d/new/c", "new c");
+    sandbox.mode("run", 0o644);
+    sandbox.remove("link");
+    sandbox.write("link/is/a", "directory now");
+    sandbox.remove("empty");
+    sandbox.write("empty", "a file now");
+}
+
+fn create(sandbox: &Sandbox) -> (String, Tree) {
+    old(sandbox);
+    ("save -m first".to_owned(), sandbox.tree())
+}
+
+fn save(sandbox: &Sandbox) -> (String, Tree) {
+    saved(sandbox);
+    new(sandbox);
+    ("save -m second".to_owned(), sandbox.tree())
+}
+
+fn no_change(sandbox: &Sandbox) -> (String, Tree) {
+    saved(sandbox);
+    ("save".to_owned(), sandbox.tree())
+}
+
+fn saved(sandbox: &Sandbox) {
+    old(sandbox);
+    sandbox.save("first");
+}
+
+fn reset(sandbox: &Sandbox) -> (String, Tree) {
+    saved(sandbox);
+    let tree = sandbox.tree();
+    new(sandbox);
+    ("reset".to_owned(), tree)
+}
+
+fn rollback(sandbox: &Sandbox) -> (String, Tree) {
+    saved(sandbox);
+    let before = sandbox.tree();
+    new(sandbox);
+    let mut tree = sandbox.tree();
+    for path in ["a", "d"] {
+        tree = tree.with(&before, path);
+    }
+    ("rollback HEAD a d".to_owned(), tree)
+}
+
+fn undo(sandbox: &Sandbox) -> (String, Tree) {
+    let (words, _) = reset(sandbox);
+    let tree = sandbox.tree();
+    let _ = sandbox.ckpt(&words).ok();
+    ("undo".to_owned(), tree)
+}
+
+fn redo(sandbox: &Sandbox) -> (String, Tree) {
+    undo(sandbox);
+    let tree = sandbox.tree();
+    let _ = sandbox.ckpt("undo").ok();
+    ("redo".to_owned(), tree)
+}
+
+/// The next save has so many packs before it that it merges some.
+fn merge(sandbox: &Sandbox) -> (String, Tree) {
+    old(sandbox);
+    for number in 0..11 {
+        sandbox.write("a", number.to_string());
+        sandbox.save(&number.to_string());
+    }
+    new(sandbox);
+    ("save -m merges".to_owned(), sandbox.tree())
+}
+
+/// A store of which an idx and the ref are lost.
+fn repair(sandbox: &Sandbox) -> (String, Tree) {
+    saved(sandbox);
+    new(sandbox);
+    sandbox.save("second");
+    let packs = crate::damage::with_extension(&sandbox.store().join("objects/pack"), "idx");
+    std::fs::remove_file(&packs[0]).unwrap();
+    std::fs::remove_file(sandbox.store().join("refs/heads/timeline")).unwrap();
+    ("verify --repair".to_owned(), sandbox.tree())
+}
