@@ -12,6 +12,7 @@ mod plan;
 pub(crate) mod present;
 pub(crate) mod recover;
 pub(crate) mod step;
+mod sweep;
 pub(crate) mod target;
 mod write;
 
