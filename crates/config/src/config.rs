@@ -28,7 +28,7 @@ const DEFAULT_CACHE_SIZE: NonZeroUsize = NonZeroUsize::MIN.saturating_add(99);
 #[non_exhaustive]
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Config {
-    /// Directory of the stores; absolute when it comes from a loader. Default: `.fabricatio-checkpoint` in the home
+    /// Directory of the stores; absolute when it comes from a loader or [`Config::new`]. Default: `.fabricatio-checkpoint` in the home
     /// directory.
     pub checkpoint_dir: PathBuf,
     /// Number of stores that one process keeps open. Default: 100.
@@ -50,10 +50,16 @@ pub struct Config {
 }
 
 impl Config {
-    /// Makes the default configuration with its stores in `checkpoint_dir`.
+    /// Makes the default configuration with its stores in `checkpoint_dir`. A relative one is taken from the current
+    /// directory of now, so that it stays where it is when that changes.
     pub fn new(checkpoint_dir: impl Into<PathBuf>) -> Self {
+        let checkpoint_dir = checkpoint_dir.into();
+        Self::at(std::path::absolute(&checkpoint_dir).unwrap_or(checkpoint_dir))
+    }
+
+    fn at(checkpoint_dir: PathBuf) -> Self {
         Self {
-            checkpoint_dir: checkpoint_dir.into(),
+            checkpoint_dir,
             cache_size: DEFAULT_CACHE_SIZE,
             max_file_bytes: 100 << 20,
             exclude: Vec::new(),
@@ -68,7 +74,7 @@ impl Config {
     /// Makes the default configuration of the person whose home directory is `home`.
     #[must_use]
     pub fn in_home(home: &Path) -> Self {
-        Self::new(home.join(DEFAULT_DIR_NAME))
+        Self::at(home.join(DEFAULT_DIR_NAME))
     }
 
     /// Lists all settings in the order of [`keys`](crate::keys).
@@ -126,6 +132,13 @@ impl fmt::Display for Durability {
 mod tests {
     use super::*;
     use crate::keys;
+
+    #[test]
+    fn a_relative_directory_stays_where_it_is() {
+        let here = std::env::current_dir().unwrap();
+        assert_eq!(Config::new("cps").checkpoint_dir, here.join("cps"));
+        assert_eq!(Config::new("/a/../b").checkpoint_dir, Path::new("/a/../b"));
+    }
 
     #[test]
     fn defaults_are_those_of_the_key_table() {

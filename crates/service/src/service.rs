@@ -29,8 +29,8 @@ impl fmt::Debug for CheckpointService {
 }
 
 impl CheckpointService {
-    /// Makes a service. `checkpoint_dir` should be absolute: relative to a working directory it moves with that. Touches
-    /// no file; the directory is made when the first store is.
+    /// Makes a service. `checkpoint_dir` should be absolute, as [`Config::new`] makes it: a relative one that was set
+    /// afterwards moves with the working directory. Touches no file; the directory is made when the first store is.
     pub fn new(config: Config) -> Self {
         Self::builder(config).build()
     }
