@@ -213,3 +213,25 @@ fn a_path_that_a_rule_leaves_out_is_named_and_not_compared() {
         json["not_captured"].as_array().unwrap().iter().map(|path| path["path"].as_str().unwrap()).collect();
     assert_eq!(named, ["target", "fifo"], "{json}");
 }
+
+#[test]
+fn status_says_first_whether_anything_changed() {
+    let sandbox = Sandbox::new();
+    sandbox.write("a", "1");
+    sandbox.fifo("fifo");
+    sandbox.save("first");
+    // In the order in which a terminal shows them.
+    let words = ["-c", r#""$1" status 2>&1"#, "sh"];
+    let output = Command::new("sh")
+        .args(words)
+        .arg(sandbox.binary())
+        .env_clear()
+        .env("PATH", std::env::var_os("PATH").unwrap())
+        .env("HOME", sandbox.home())
+        .current_dir(sandbox.w())
+        .output()
+        .unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    let at = |words: &str| text.find(words).unwrap_or_else(|| panic!("{words}: {text}"));
+    assert!(at("head is") < at("nothing changed") && at("nothing changed") < at("omitted"), "{text}");
+}

@@ -54,10 +54,10 @@ pub(crate) fn run(app: &App, args: &StatusArgs) -> Result<Exit> {
         app.printer.data(changes::records(&place, &status.changes))?;
     } else {
         tell_head(app, &status);
-        app.printer.data(text(app, &place, &status))?;
         if status.is_clean() {
             app.printer.say("nothing changed");
         }
+        app.printer.data(text(app, &place, &status))?;
     }
     app.object(SCHEMA, body(&status))?;
     Ok(if args.exit_code && !status.is_clean() { Exit::Differs } else { Exit::Done })
