@@ -116,6 +116,7 @@ fn a_session_reads_like_this() {
     3 paths changed, 2 lines added, 2 lines removed
     $ ckpt reset HEAD~1 --dry-run
     would reset to [id 2] "before": +1 ~1 -1; nothing was written
+    the checkpoints that were saved after it stay; to see them: ckpt ls --all
     deleted   new
     added     notes
     modified  src/main.rs

@@ -236,16 +236,23 @@ fn a_head_that_moves_past_saves_is_told() {
     let first = sandbox.save("C1");
     sandbox.write("a", "2");
     let second = sandbox.save("C2");
-    let reset = sandbox.ckpt(&format!("reset {first}")).ok();
-    let _ = reset.says("were saved after it").says("ckpt ls --all");
+    for words in ["reset --dry-run", "reset"] {
+        let reset = sandbox.ckpt(&format!("{words} {first}")).ok();
+        let _ = reset.says("were saved after it").says("ckpt ls --all");
+    }
     sandbox.write("b", "mine");
     sandbox.save("C3");
+    let plan = sandbox.ckpt("undo --dry-run").ok();
+    let _ = plan.says(&format!("head would be {} \"C2\"", &second[..12])).says("ckpt ls --all");
     let undone = sandbox.ckpt("undo").ok();
     let _ = undone.says(&format!("head is now {} \"C2\"", &second[..12])).says("ckpt ls --all");
+    let plan = sandbox.ckpt("redo --dry-run").ok();
+    let _ = plan.says(&format!("head would be {} \"C1\"", &first[..12])).says("ckpt ls --all");
     let redone = sandbox.ckpt("redo").ok();
     let _ = redone.says(&format!("head is now {} \"C1\"", &first[..12])).says("ckpt ls --all");
     // Forward again: nothing is left behind; and a rollback moves no head.
     let _ = sandbox.ckpt("undo").ok().says("head is now").keeps_quiet_about("ls --all");
     let _ = sandbox.ckpt(&format!("rollback {first} a")).ok().keeps_quiet_about("head is now");
+    let _ = sandbox.ckpt("undo --dry-run").ok().keeps_quiet_about("head would be");
     let _ = sandbox.ckpt("undo").ok().keeps_quiet_about("head is now");
 }

@@ -1,8 +1,8 @@
 //! What `rollback`, `reset`, `undo` and `redo` share: how a plan or a receipt is told.
 
 use ckpt_service::{
-    CheckpointId, CheckpointStore, Conflict, LeftAlone, Notice, OperationId, OperationKind, PathChange, Plan, Receipt,
-    Recovery, RepoPath, StoreError, WorkspaceFault,
+    CheckpointId, CheckpointStore, Conflict, LeftAlone, Notice, Operation, OperationId, OperationKind, PathChange,
+    Plan, Receipt, Recovery, RepoPath, StoreError, WorkspaceFault,
 };
 use serde::Serialize;
 
@@ -168,7 +168,8 @@ impl Restored {
 
     /// Where head is now, if an undo or redo moved it; and that checkpoints are out of line now.
     fn say_head(&self, app: &App, store: &CheckpointStore) {
-        let (Some(head), Some(before)) = (self.head, self.head_before(store)) else { return };
+        let moved = if self.is_plan { self.planned_head(store) } else { self.head }.zip(self.head_before(store));
+        let Some((head, before)) = moved else { return };
         if head == before {
             return;
         }
@@ -188,14 +189,30 @@ impl Restored {
         let rest = rest.map_or(String::new(), |command| {
             format!("; the checkpoints that are out of line now stay; to see them: {command}")
         });
-        printer.say(format_args!("head is now {id} {message}{rest}"));
+        let is = if self.is_plan { "would be" } else { "is now" };
+        printer.say(format_args!("head {is} {id} {message}{rest}"));
     }
 
-    /// Head before it was done.
+    /// Head before it was done, or is.
     fn head_before(&self, store: &CheckpointStore) -> Option<CheckpointId> {
-        let done = self.operation?;
-        let mut timeline = store.timeline().ok()?.map_while(Result::ok).skip_while(|operation| operation.id != done);
-        timeline.nth(1)?.head
+        match self.operation {
+            Some(done) => since(store, done)?.nth(1)?.head,
+            None if self.is_plan => store.head().ok()?,
+            None => None,
+        }
+    }
+
+    /// Head as it would be.
+    fn planned_head(&self, store: &CheckpointStore) -> Option<CheckpointId> {
+        match self.kind {
+            OperationKind::Reset => Some(self.to),
+            OperationKind::Undo => since(store, self.target?)?.nth(1)?.head,
+            OperationKind::Redo => {
+                let undone = since(store, self.target?)?.next()?.target?;
+                since(store, undone)?.next()?.head
+            }
+            _ => None,
+        }
     }
 
     /// What stayed, where the old bytes are, and how to take it back.
@@ -254,6 +271,12 @@ impl Restored {
     }
 }
 
+/// The timeline from an operation back, that operation first.
+fn since(store: &CheckpointStore, id: OperationId) -> Option<impl Iterator<Item = Operation>> {
+    let timeline = store.timeline().ok()?;
+    Some(timeline.map_while(Result::ok).skip_while(move |operation| operation.id != id))
+}
+
 /// Whether `head` was made from `old`, at whatever distance.
 fn is_before(store: &CheckpointStore, old: CheckpointId, head: CheckpointId) -> Option<bool> {
     let old = store.checkpoint(old).ok()?;
@@ -266,6 +289,5 @@ fn is_before(store: &CheckpointStore, old: CheckpointId, head: CheckpointId) -> 
 
 /// The verb of an operation.
 fn word_of(store: &CheckpointStore, target: OperationId) -> Option<&'static str> {
-    let mut timeline = store.timeline().ok()?;
-    timeline.find_map(|operation| operation.ok().filter(|operation| operation.id == target).map(|it| it.kind.word()))
+    since(store, target)?.next().map(|operation| operation.kind.word())
 }
