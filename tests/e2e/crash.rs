@@ -335,14 +335,14 @@ fn who_looks_at_the_files_finishes_a_killed_reset_and_nobody_else() {
         is_interrupted(&sandbox)
     });
     let number = number.unwrap();
-    for words in ["save", "status", "diff", "diff HEAD", "reset", "rollback HEAD a", "undo"] {
+    for words in ["save", "status", "diff", "diff HEAD", "reset", "rollback HEAD a", "undo", "verify --repair"] {
         let sandbox = killed(number);
         let _ = sandbox.ckpt(words).ok().says("was finished first");
         assert!(!is_interrupted(&sandbox), "{words}");
     }
     let sandbox = killed(number);
     let before = sandbox.tree();
-    let readers = ["ls", "show", "diff HEAD HEAD", "workspaces", "workspaces -l", "config", "prune"];
+    let readers = ["ls", "show", "diff HEAD HEAD", "verify", "workspaces", "workspaces -l", "config", "prune"];
     let plans = ["save --dry-run", "reset --dry-run", "rollback HEAD a --dry-run", "undo --dry-run"];
     for words in readers.into_iter().chain(plans) {
         let _ = sandbox.ckpt(words).keeps_quiet_about("was finished first");
