@@ -25,6 +25,9 @@ const WORDS_OF_OTHERS: [(&str, &str); 10] = [
     ("revert", "undo"),
 ];
 
+/// Global options whose value is a word of its own.
+const VALUED: [&str; 5] = ["-w", "--workspace", "--color", "--checkpoint-dir", "--config"];
+
 /// The body of `ckpt.help/1` and `ckpt.version/1`.
 #[derive(Serialize)]
 struct Body {
@@ -33,8 +36,13 @@ struct Body {
 
 /// The command line as clap takes it: its own command `help` knows no options, and would refuse `--json`.
 pub(crate) fn understood(argv: &[OsString]) -> Vec<OsString> {
-    let command = argv.iter().skip(1).find(|word| !word.as_encoded_bytes().starts_with(b"-"));
-    let is_help = command.is_some_and(|word| word == "help");
+    let takes_value = |word: &OsString| VALUED.iter().any(|option| word == option);
+    let words = argv.iter().skip(1);
+    let before = argv.iter();
+    // The command is the first word that is neither an option nor the value of one.
+    let is_command =
+        |(word, before): &(&OsString, &OsString)| !word.as_encoded_bytes().starts_with(b"-") && !takes_value(before);
+    let is_help = words.zip(before).find(is_command).is_some_and(|(word, _)| word == "help");
     argv.iter().filter(|word| !(is_help && *word == "--json")).cloned().collect()
 }
 
@@ -114,6 +122,13 @@ mod tests {
     use clap::Parser;
 
     use super::*;
+
+    #[test]
+    fn a_value_is_no_command() {
+        let argv = |words: &str| words.split(' ').map(OsString::from).collect::<Vec<_>>();
+        assert_eq!(understood(&argv("ckpt -w help --json status")), argv("ckpt -w help --json status"));
+        assert_eq!(understood(&argv("ckpt --json help save")), argv("ckpt help save"));
+    }
 
     fn refused(words: &[&str]) -> Failure {
         failure(&improved(args::Cli::try_parse_from(words).unwrap_err()))

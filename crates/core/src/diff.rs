@@ -157,14 +157,9 @@ impl CheckpointStore {
             }
             diff.not_captured.push(path.clone());
         }
-        let mut changes = Vec::new();
-        state::diff(objects, old, Some(new), &mut |change| {
-            let is_wanted = |path: &RepoPath| is_below(&change.path, path.as_bytes());
-            if paths.is_empty() || paths.iter().any(is_wanted) {
-                changes.push(change);
-            }
-            Ok(())
-        })?;
+        let mut changes = state::changes(objects, old, Some(new))?;
+        let is_wanted = |change: &Change| paths.iter().any(|path| is_below(&change.path, path.as_bytes()));
+        changes.retain(|change| paths.is_empty() || is_wanted(change));
         for change in visible(changes) {
             diff.files.push(self.file_diff_of(&change, worktree)?);
         }

@@ -45,11 +45,7 @@ pub(crate) fn differences(
         return Ok(Differences { changes: Vec::new(), no_longer_tracked: Vec::new(), is_same: true });
     }
     let (as_tracked, no_longer_tracked) = as_tracked(objects, head, now, omitted)?;
-    let mut changes = Vec::new();
-    state::diff(objects, Some(head), Some(&as_tracked), &mut |change| {
-        changes.push(change);
-        Ok(())
-    })?;
+    let changes = state::changes(objects, Some(head), Some(&as_tracked))?;
     let is_same = !no_longer_tracked.is_empty()
         && changes.is_empty()
         && state::encode(&as_tracked, objects, &mut HashOnly, &mut |_, _| {})?.is_same(head_ids.tree, head_ids.facts);

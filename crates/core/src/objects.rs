@@ -111,7 +111,7 @@ impl Objects {
         }
         Err(Error::object(
             id,
-            ObjectFault::Damaged(format!("it is a {} where a {} is wanted", word(found), word(kind))),
+            ObjectFault::Damaged(format!("it is a {} where a {} is wanted", found.as_str(), kind.as_str())),
         ))
     }
 
@@ -120,9 +120,10 @@ impl Objects {
     pub(crate) fn stream_blob(&self, id: ObjectId, out: &mut dyn Write, path: &Path) -> Result<u64> {
         match self.packs.stream(&id, out) {
             Ok(Some(Found::Whole(Header { kind: Kind::Blob, size }))) => Ok(size),
-            Ok(Some(Found::Whole(Header { kind, .. }))) => {
-                Err(Error::object(id, ObjectFault::Damaged(format!("it is a {} where a blob is wanted", word(kind)))))
-            }
+            Ok(Some(Found::Whole(Header { kind, .. }))) => Err(Error::object(
+                id,
+                ObjectFault::Damaged(format!("it is a {} where a blob is wanted", kind.as_str())),
+            )),
             Ok(Some(Found::Deltified) | None) => {
                 let content = self.read_kind(id, Kind::Blob)?;
                 out.write_all(&content).context("write", path)?;
@@ -199,15 +200,6 @@ impl Objects {
             _ => Kind::Tag,
         };
         Ok((kind, object.data().to_vec()))
-    }
-}
-
-fn word(kind: Kind) -> &'static str {
-    match kind {
-        Kind::Commit => "commit",
-        Kind::Tree => "tree",
-        Kind::Blob => "blob",
-        Kind::Tag => "tag",
     }
 }
 

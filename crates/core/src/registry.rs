@@ -137,7 +137,7 @@ fn state_by(dir: &Dir, name: &[u8], record: io::Result<Result<WorktreeRecord, Re
         Ok(Err(RecordFault::Newer(version))) => {
             StoreState::Broken { what: format!("its format is {version}, newer than this version reads") }
         }
-        Ok(Err(fault)) => match crate::store::config_format(dir, as_path(name)) {
+        Ok(Err(fault)) => match crate::git_config::config_format(dir, as_path(name)) {
             Ok(Some(_)) => StoreState::Broken {
                 what: match fault {
                     RecordFault::Missing => "its record of the workspace is missing".to_owned(),

@@ -99,7 +99,7 @@ pub fn sweep_removed(checkpoint_dir: &Path) -> Result<()> {
         };
         let layout =
             Layout { checkpoint_dir: checkpoint_dir.to_owned(), key: key.to_owned(), store_name: String::new() };
-        let locks = store::locks_dir(&layout)?;
+        let locks = session::locks_dir(&layout)?;
         let holder = std::process::id().to_string();
         // Whoever removes a store holds its lock until the last file is deleted.
         let name = layout.lock_name();

@@ -3,23 +3,20 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use ckpt_pack::{FinishedPack, Kind};
-
 use crate::checkout::recover;
-use crate::checkpoint::{Checkpoint, NewCheckpoint};
+use crate::checkpoint::Checkpoint;
 use crate::differences::{Differences, HeadIds, count, differences, to_path_change};
 use crate::error::Context;
 use crate::layout::{OWN, WORKTREE, WorktreeRecord};
-use crate::objects::pack_error;
+use crate::record::{NewState, merge_packs, put_checkpoint, put_save, write_cache};
 use crate::registry;
 use crate::session::Session;
-use crate::snapshot::{self, Against, STAT_CACHE, Snapshot, StoreIngest};
-use crate::state::{self, Encoded, HashOnly, ObjectSink, encode_facts_commit};
+use crate::snapshot::{self, Against, Snapshot, StoreIngest};
+use crate::state::{self, HashOnly};
 use crate::store::Inner;
-use crate::timeline::NewOperation;
 use crate::{
-    ChangeCounts, CheckpointId, CheckpointKind, CheckpointStore, Durability, Error, Notice, ObjectId, Omitted,
-    Operation, OperationKind, PathChange, Recovery, RepoPath, Result, StoreOptions, WorkspaceFault, Worktree,
+    ChangeCounts, CheckpointId, CheckpointKind, CheckpointStore, Error, Notice, ObjectId, Omitted, Operation,
+    PathChange, Recovery, RepoPath, Result, StoreOptions, WorkspaceFault, Worktree,
 };
 
 /// What to save, and how. Made from a message: `store.save("before refactor")`.
@@ -321,129 +318,4 @@ fn save(session: &Session<'_>, options: &SaveOptions) -> Result<Saved> {
 
 fn is_empty(store: &Inner, snapshot: &Snapshot) -> Result<bool> {
     Ok(snapshot.root.load(&store.objects)?.entries.is_empty())
-}
-
-/// A state that becomes a checkpoint.
-pub(crate) struct NewState<'a> {
-    pub(crate) encoded: Encoded,
-    /// Rules from outside, encoded.
-    pub(crate) rules: &'a [u8],
-    pub(crate) kind: CheckpointKind,
-    pub(crate) message: &'a [u8],
-    pub(crate) changes: ChangeCounts,
-    pub(crate) totals: Option<(u64, u64)>,
-    pub(crate) omitted: u64,
-    pub(crate) partial: bool,
-    pub(crate) root_mode: Option<u16>,
-}
-
-/// Packs the facts and the checkpoint of a state. It becomes one of the store's when an operation names it.
-pub(crate) fn put_checkpoint(
-    session: &Session<'_>,
-    mut sink: &StoreIngest<'_>,
-    new: &NewState<'_>,
-    tip: &Operation,
-    head: Option<&Checkpoint>,
-) -> Result<Checkpoint> {
-    let facts_commit = encode_facts_commit(&mut sink, new.encoded.facts, new.rules)?;
-    let commit = NewCheckpoint {
-        tree: new.encoded.tree,
-        facts_commit,
-        kind: new.kind,
-        message: new.message,
-        time_ns: session.store.options.clock.now_ns(),
-        seq: tip.seq + 1,
-        previous: head.map(|head| &head.info),
-        store: session.store.id,
-        changes: new.changes,
-        totals: new.totals,
-        omitted: new.omitted,
-        partial: new.partial,
-        root_mode: new.root_mode,
-    }
-    .commit();
-    let id = sink.put(Kind::Commit, &commit.encode())?;
-    let broken = || Error::broken(&session.store.path, "a new checkpoint cannot be read back");
-    Checkpoint::from_commit(id, commit).map(|(checkpoint, _)| checkpoint).ok_or_else(broken)
-}
-
-/// Packs the operation that records a new checkpoint after `tip`.
-pub(crate) fn put_save(
-    session: &Session<'_>,
-    sink: &StoreIngest<'_>,
-    checkpoint: &Checkpoint,
-    tip: &Operation,
-) -> Result<Operation> {
-    let is_manual = checkpoint.info.kind == CheckpointKind::Manual;
-    let new = NewOperation {
-        kind: OperationKind::Save,
-        parent: Some(tip),
-        time_ns: checkpoint.info.time_ns,
-        store: session.store.id,
-        tree: checkpoint.tree,
-        checkpoint: Some((checkpoint.info.id, checkpoint.info.kind, checkpoint.facts_commit)),
-        facts_commit: None,
-        // A safety checkpoint moves nothing, and ends neither undo nor redo.
-        head: if is_manual { Some(checkpoint.info.id) } else { tip.head },
-        safety: None,
-        paths: &[],
-        target: None,
-        undo_next: tip.top_undo(),
-        redo_next: tip.top_redo().filter(|_| !is_manual),
-        subject: &checkpoint.info.message,
-    };
-    put_operation(session, sink, &new)
-}
-
-/// Packs an operation.
-pub(crate) fn put_operation(
-    session: &Session<'_>,
-    mut sink: &StoreIngest<'_>,
-    new: &NewOperation<'_>,
-) -> Result<Operation> {
-    let commit = new.commit(&session.store.objects)?;
-    let id = sink.put(Kind::Commit, &commit.encode())?;
-    let broken = || Error::broken(&session.store.path, "a new operation cannot be read back");
-    Operation::from_commit(id, &commit).ok_or_else(broken)
-}
-
-impl Session<'_> {
-    /// Publishes `packs` and the open pack of `ingest`, in this order.
-    pub(crate) fn publish(&self, mut packs: Vec<FinishedPack>, ingest: StoreIngest<'_>) -> Result<()> {
-        let dir = ingest.pack_dir()?;
-        packs.extend(ingest.finish()?);
-        ckpt_pack::publish_all(packs, &dir, self.store.options.durability)
-            .map_err(|err| pack_error(&self.store.path.join("objects"), err))?;
-        self.store.objects.refresh()
-    }
-}
-
-/// Writes the stat cache. It is disposable: a failure costs the next save some reading, and is no failure of this one.
-pub(crate) fn write_cache(session: &Session<'_>, snapshot: &Snapshot, operation: &Operation) {
-    if let Some(bytes) = snapshot.cache_bytes(session.store, operation, session.locked_ns) {
-        let tmp = session.tmp_name(STAT_CACHE);
-        let _ = session.store.own.write_atomic(&tmp, STAT_CACHE.as_bytes(), &bytes, Durability::None);
-    }
-}
-
-/// Merges small packs, so that lookups stay quick. Nothing depends on it: a failure leaves the packs as they are.
-pub(crate) fn merge_packs(session: &Session<'_>) {
-    let store = session.store;
-    let packs = store.objects.packs();
-    let names = ckpt_pack::plan_merge(&packs.packs());
-    if names.is_empty() {
-        return;
-    }
-    let durability = store.options.durability;
-    let merged = store.dir.open_beneath(b"objects/pack").ok().and_then(|dir| {
-        let number = session.pack_number();
-        let pack = ckpt_pack::merge(packs, &names, &store.own, &session.token, number, durability).ok()?;
-        pack.publish(&dir, durability).ok()?;
-        ckpt_pack::remove_packs(&dir, &names, durability).ok()?;
-        // What an earlier merge left when it was interrupted.
-        ckpt_pack::remove_orphans(&dir, &store.own, durability).ok()
-    });
-    if merged.is_some() {
-        let _ = store.objects.refresh();
-    }
 }

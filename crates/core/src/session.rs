@@ -7,9 +7,10 @@ use std::sync::{MutexGuard, PoisonError};
 use ckpt_fs::{Dir, Entries, Lock, LockError};
 
 use crate::error::Context;
-use crate::layout::{Layout, OWN, TMP, WORKTREE, WorktreeRecord};
-use crate::store::{Inner, config_text, locks_dir};
-use crate::{Error, Event, OperationId, Result, StoreFault, StoreOptions, Worktree, refs, store};
+use crate::git_config::{config_is_whole, config_text};
+use crate::layout::{LOCKS, Layout, OWN, TMP, WORKTREE, WorktreeRecord};
+use crate::store::Inner;
+use crate::{Error, Event, OperationId, Result, StoreFault, StoreOptions, Worktree, refs};
 
 /// Exclusive use of one store, between threads and between processes. Freed when dropped, or when the process ends.
 pub(crate) struct Session<'a> {
@@ -33,7 +34,7 @@ impl<'a> Session<'a> {
         let threads = store.threads.lock().unwrap_or_else(PoisonError::into_inner);
         let lock = lock(&store.layout, &store.worktree, &store.options)?;
         let record = check_identity(store)?;
-        let stat = lock.stat().context("look at", store.layout.checkpoint_dir.join(crate::layout::LOCKS))?;
+        let stat = lock.stat().context("look at", store.layout.checkpoint_dir.join(LOCKS))?;
         let token = ckpt_fs::token().context("name", &store.path)?;
         sweep(store).context("sweep", store.path.join(OWN))?;
         store.objects.refresh()?;
@@ -98,7 +99,7 @@ impl<'a> Session<'a> {
             self.write_own(WORKTREE, &now.encode())?;
         }
         let durability = self.store.options.durability;
-        if !store::config_is_whole(&self.store.dir, &self.store.path)? {
+        if !config_is_whole(&self.store.dir, &self.store.path)? {
             self.store
                 .dir
                 .write_atomic(&self.tmp_name("config"), b"config", config_text().as_bytes(), durability)
@@ -128,10 +129,26 @@ pub(crate) fn lock(layout: &Layout, worktree: &Worktree, options: &StoreOptions)
         LockError::Held(holder) => Error::Locked { path: worktree.path().to_owned(), holder },
         LockError::Stopped => Error::Interrupted,
         LockError::Io(source) => {
-            let path = layout.checkpoint_dir.join(crate::layout::LOCKS).join(&name);
+            let path = layout.checkpoint_dir.join(LOCKS).join(&name);
             Error::Io { action: "lock", path, source }
         }
     })
+}
+
+/// The directory of the locks; made where it is missing.
+pub(crate) fn locks_dir(layout: &Layout) -> Result<Dir> {
+    let root = Dir::open(&layout.checkpoint_dir).context("open", &layout.checkpoint_dir)?;
+    let path = layout.checkpoint_dir.join(LOCKS);
+    match root.create_dir(LOCKS.as_bytes(), 0o700) {
+        Ok(()) => {}
+        Err(err) if err.kind() == std::io::ErrorKind::AlreadyExists => {}
+        // Read-only stores can still be read; whoever locks will fail on the lock file itself.
+        Err(err) if root.try_stat(LOCKS.as_bytes()).is_ok_and(|stat| stat.is_none()) => {
+            return Err(err).context("create", path);
+        }
+        Err(_) => {}
+    }
+    root.open_dir(LOCKS.as_bytes()).context("open", path)
 }
 
 /// The store at the path must be the directory that was opened, with the id that was read.

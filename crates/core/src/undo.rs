@@ -111,11 +111,7 @@ impl CheckpointStore {
             Way::Undo => (before, after),
             Way::Redo => (after, before),
         };
-        let mut changes = Vec::new();
-        state::diff(objects, Some(&before), Some(&after), &mut |change| {
-            changes.push(change);
-            Ok(())
-        })?;
+        let changes = state::changes(objects, Some(&before), Some(&after))?;
         let taking = match undo {
             None => {
                 let parent = operation.parent.ok_or_else(|| damaged("it has no parent"))?;

@@ -19,7 +19,7 @@ mod write;
 use crate::checkpoint::Checkpoint;
 use crate::differences::{count, to_path_change, visible};
 use crate::error::Context;
-use crate::save::{NewState, merge_packs, put_checkpoint, put_operation, put_save, write_cache};
+use crate::record::{NewState, merge_packs, put_checkpoint, put_operation, put_save, write_cache};
 use crate::session::Session;
 use crate::snapshot::rules::Rules;
 use crate::snapshot::{Against, Ingest, StoreIngest};
@@ -256,14 +256,7 @@ fn put_safety(
         Some(snapshot) => snapshot.rules.encode(),
         None => Rules::discover(store.worktree.path(), &store.options.rules).0.encode(),
     };
-    let changes_from = |before: Option<&Node>| -> Result<Vec<Change>> {
-        let mut changes = Vec::new();
-        state::diff(objects, before, Some(&prepared.present.root), &mut |change| {
-            changes.push(change);
-            Ok(())
-        })?;
-        Ok(changes)
-    };
+    let changes_from = |before: Option<&Node>| state::changes(objects, before, Some(&prepared.present.root));
     let compared = head.map(|head| head.state(objects)).transpose().and_then(|before| changes_from(before.as_ref()));
     let changes = match compared {
         // A head that the store lost must not keep anybody from leaving it: everything is new then.

@@ -26,6 +26,8 @@ pub(crate) struct Planned {
     pub(crate) left_alone: Vec<LeftAlone>,
     /// Directories that the target lacks but that stay, since something in them does.
     pub(crate) kept_dirs: Vec<Vec<u8>>,
+    /// Paths of the conflicts and of what is left alone.
+    settled: HashSet<Vec<u8>>,
 }
 
 /// Makes the plan from `present` to `target`; `present` gains what has to be captured besides. `refused`: paths of which
@@ -37,23 +39,15 @@ pub(crate) fn plan(
     refused: Vec<Conflict>,
     ingest: &dyn Ingest,
 ) -> Result<Planned> {
-    let mut planned = Planned { conflicts: refused, ..Planned::default() };
-    let changes = changes(store, present, target)?;
-    if capture_victims(store, present, target, &changes, ingest, &mut planned)? {
-        let again = self::changes(store, present, target)?;
-        finish(store, present, target, again, planned)
-    } else {
-        finish(store, present, target, changes, planned)
+    let mut planned = Planned::default();
+    for conflict in refused {
+        planned.object(conflict.path.as_bytes(), conflict.reason);
     }
-}
-
-fn changes(store: &Inner, present: &Present, target: &Target<'_>) -> Result<Vec<Change>> {
-    let mut changes = Vec::new();
-    state::diff(&store.objects, Some(&present.root), Some(&target.state), &mut |change| {
-        changes.push(change);
-        Ok(())
-    })?;
-    Ok(changes)
+    let mut changes = state::changes(&store.objects, Some(&present.root), Some(&target.state))?;
+    if capture_victims(store, present, target, &changes, ingest, &mut planned)? {
+        changes = state::changes(&store.objects, Some(&present.root), Some(&target.state))?;
+    }
+    finish(store, present, target, changes, planned)
 }
 
 /// Captures what stands in the way and was left out of the walk. Whether anything was.
@@ -243,17 +237,19 @@ fn check_objects(store: &Inner, steps: &[Change]) -> Result<()> {
 impl Planned {
     /// Whether it is decided already that the path, or a directory above it, stays.
     pub(crate) fn is_settled(&self, path: &[u8]) -> bool {
-        self.conflicts.iter().any(|conflict| is_below(path, conflict.path.as_bytes()))
-            || self.left_alone.iter().any(|left| is_below(path, left.path.as_bytes()))
+        let ends = path.iter().enumerate().filter(|(_, byte)| **byte == b'/').map(|(end, _)| end);
+        !self.settled.is_empty() && ends.chain([path.len()]).any(|end| self.settled.contains(&path[..end]))
     }
 
     pub(crate) fn object(&mut self, path: &[u8], reason: ConflictReason) {
-        if !self.conflicts.iter().any(|conflict| conflict.path.as_bytes() == path) {
+        let is_new = self.settled.insert(path.to_vec());
+        if is_new || !self.conflicts.iter().any(|conflict| conflict.path.as_bytes() == path) {
             self.conflicts.push(Conflict { path: RepoPath::trusted(path.to_vec()), reason });
         }
     }
 
     fn leave(&mut self, path: &[u8], reason: crate::LeftAloneReason) {
+        self.settled.insert(path.to_vec());
         self.left_alone.push(LeftAlone { path: RepoPath::trusted(path.to_vec()), reason });
     }
 

@@ -22,12 +22,12 @@ use crate::differences::{count, visible};
 use crate::error::Context;
 use crate::layout::dir_identity;
 use crate::path::split;
+use crate::record::{NewState, put_checkpoint, put_operation, put_save};
 use crate::registry;
-use crate::save::{NewState, put_checkpoint, put_operation, put_save};
-use crate::session::{Session, open_worktree};
+use crate::session::{Session, locks_dir, open_worktree};
 use crate::snapshot::{StoreIngest, head_rules};
-use crate::state::{self, Change, Entry, Node};
-use crate::store::{Inner, locks_dir};
+use crate::state::{self, Entry, Node};
+use crate::store::Inner;
 use crate::timeline::NewOperation;
 use crate::{
     CheckpointId, CheckpointKind, EntryKind, Error, Event, Notice, ObjectFault, Operation, OperationKind, Recovery,
@@ -181,7 +181,8 @@ impl Interrupted<'_> {
         for (number, _) in &applied.conflicts {
             let Some(step) = sorted.to_do.iter().find(|step| step.number == *number) else { continue };
             kept.insert(RepoPath::trusted(step.path.clone()));
-            put_info(store, &mut result, step)?;
+            // It was not done: its path is as before.
+            put_side(store, &mut result, &step.path, step.from)?;
         }
         for beside in applied.kept_beside.iter().cloned() {
             kept.insert(beside);
@@ -306,12 +307,8 @@ impl Interrupted<'_> {
         let objects = &store.objects;
         let head = store.head(tip)?;
         let encoded = state::encode(state, objects, &mut ingest, &mut |_, _| {})?;
-        let mut changes = Vec::new();
         let head_state = head.as_ref().map(|head| head.state(objects)).transpose()?;
-        state::diff(objects, head_state.as_ref(), Some(state), &mut |change| {
-            changes.push(change);
-            Ok(())
-        })?;
+        let changes = state::changes(objects, head_state.as_ref(), Some(state))?;
         let rules = head_rules(objects, &self.to)?.unwrap_or_default();
         let message = format!("in an interrupted {} to {}", self.operation.kind.word(), self.to.info.id.short());
         let new = NewState {
@@ -363,12 +360,8 @@ impl Interrupted<'_> {
 
 /// The steps of a restore, as they were numbered when it began.
 fn steps_between(store: &Inner, before: &Node, after: &Node) -> Result<Vec<Step>> {
-    let mut steps = Vec::new();
-    state::diff(&store.objects, Some(before), Some(after), &mut |change: Change| {
-        steps.push(Step::new(steps.len(), change));
-        Ok(())
-    })?;
-    Ok(steps)
+    let changes = state::changes(&store.objects, Some(before), Some(after))?;
+    Ok(changes.into_iter().enumerate().map(|(number, change)| Step::new(number, change)).collect())
 }
 
 fn put_side(store: &Inner, root: &mut Node, path: &[u8], side: Option<state::EntryInfo>) -> Result<()> {
@@ -381,11 +374,6 @@ fn put_side(store: &Inner, root: &mut Node, path: &[u8], side: Option<state::Ent
     };
     let entry = Entry { name: Vec::new(), kind: info.kind, mode: info.mode, id: info.id, dir };
     state::replace(&store.objects, root, path, entry, &|_| 0o755)
-}
-
-/// A step that was not done: its path is as before.
-fn put_info(store: &Inner, root: &mut Node, step: &Step) -> Result<()> {
-    put_side(store, root, &step.path, step.from)
 }
 
 /// Brings the worktree back to where a restore began, after an error or at the caller's wish. The journal goes when all

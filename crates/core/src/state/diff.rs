@@ -33,14 +33,10 @@ pub(crate) fn same(a: &Node, b: &Node) -> bool {
     }
 }
 
-/// Tells `visit` every path at which `old` and `new` differ: by directory, parents before children, names in byte
-/// order. A side that is `None` has nothing.
-pub(crate) fn diff(
-    objects: &Objects,
-    old: Option<&Node>,
-    new: Option<&Node>,
-    visit: &mut dyn FnMut(Change) -> Result<()>,
-) -> Result<()> {
+/// Every path at which `old` and `new` differ: by directory, parents before children, names in byte order. A side that is
+/// `None` has nothing.
+pub(crate) fn changes(objects: &Objects, old: Option<&Node>, new: Option<&Node>) -> Result<Vec<Change>> {
+    let mut changes = Vec::new();
     let mut frames = Vec::new();
     frames.extend(open(objects, Vec::new(), old, new)?);
     while let Some(frame) = frames.last_mut() {
@@ -65,7 +61,7 @@ pub(crate) fn diff(
         frame.at_old += usize::from(before.is_some());
         frame.at_new += usize::from(after.is_some());
         if sides.0 != sides.1 {
-            visit(Change { path: path.clone(), old: sides.0, new: sides.1 })?;
+            changes.push(Change { path: path.clone(), old: sides.0, new: sides.1 });
         }
         if dirs.0.is_some() || dirs.1.is_some() {
             if frames.len() > MAX_DEPTH {
@@ -77,7 +73,7 @@ pub(crate) fn diff(
             frames.extend(open(objects, path, dirs.0.as_ref(), dirs.1.as_ref())?);
         }
     }
-    Ok(())
+    Ok(changes)
 }
 
 /// The frame of one directory; none where both sides are the same.

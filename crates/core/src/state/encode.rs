@@ -39,6 +39,13 @@ pub(crate) struct Encoded {
     pub(crate) inherited: Defaults,
 }
 
+impl Encoded {
+    /// Whether both states are the same: trees, modes and what was omitted.
+    pub(crate) fn is_same(&self, tree: ObjectId, facts: Option<ObjectId>) -> bool {
+        self.tree == tree && self.facts == facts
+    }
+}
+
 /// A directory that is being encoded.
 struct Frame {
     listing: Arc<Listing>,

@@ -18,7 +18,7 @@ use crate::commit::Commit;
 use crate::objects::Objects;
 use crate::{Error, ObjectFault, ObjectId, Reason, Result};
 
-pub(crate) use diff::{Change, diff};
+pub(crate) use diff::{Change, changes};
 pub(crate) use edit::{find, omit, remove, replace, subtract, unomit};
 pub(crate) use encode::{Encoded, HashOnly, ObjectSink, encode, encode_facts_commit, tree_entries};
 pub(crate) use facts::{Defaults, omitted};

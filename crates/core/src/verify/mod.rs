@@ -15,10 +15,11 @@ use std::path::PathBuf;
 
 use crate::checkout::{journal, recover};
 use crate::error::Context;
+use crate::git_config::config_is_whole;
 use crate::layout::{OWN, WORKTREE, WorktreeRecord};
 use crate::session::Session;
 use crate::snapshot::{self, STAT_CACHE};
-use crate::store::{Inner, config_format};
+use crate::store::Inner;
 use crate::{CheckpointId, CheckpointStore, Error, Notice, ObjectId, OperationId, RepoPath, Result, refs};
 
 use packs::Packs;
@@ -228,8 +229,8 @@ fn files(store: &Inner) -> Result<Vec<Fault>> {
     if WorktreeRecord::read(&store.dir).context("read", &record)?.is_err() {
         damaged(record, "it is missing or damaged");
     }
-    if config_format(&store.dir, &store.path)?.is_none() {
-        damaged(store.path.join("config"), "it has no format of ours");
+    if !config_is_whole(&store.dir, &store.path)? {
+        damaged(store.path.join("config"), "a line of ours is missing in it");
     }
     let head = store.path.join("HEAD");
     let text = store.dir.read_file(b"HEAD", 1024).context("read", &head)?;

@@ -46,10 +46,6 @@ fn differences(store: &Inner, tip: &Operation) -> Result<Vec<Vec<u8>>> {
         Ok(snapshot::take(store, &against, &HashOnly, &mut HashOnly)?.root)
     };
     let (with, without) = (look(Some(tip))?, look(None)?);
-    let mut paths = Vec::new();
-    state::diff(&store.objects, Some(&with), Some(&without), &mut |change| {
-        paths.push(change.path);
-        Ok(())
-    })?;
-    Ok(paths)
+    let changes = state::changes(&store.objects, Some(&with), Some(&without))?;
+    Ok(changes.into_iter().map(|change| change.path).collect())
 }
