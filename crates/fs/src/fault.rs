@@ -8,7 +8,8 @@
 //! * `CKPT_FAULT_DO=ACTION` says what happens there: `kill` (SIGKILL to ourselves), `eio`, `enospc`, or `run:COMMAND`
 //!   (a shell command, as another process would come in between).
 //!
-//! `CKPT_FAULT_NO_OPENAT2=1` makes the crate act as on a kernel without `openat2`.
+//! Three more change what the system seems to be: `CKPT_FAULT_NO_OPENAT2=1` is a kernel without `openat2`,
+//! `CKPT_FAULT_BOOT_ID=ID` another boot of the machine, `CKPT_FAULT_NETWORK_FS=1` a network file system everywhere.
 
 #[cfg(not(feature = "faults"))]
 use std::io;
@@ -33,8 +34,15 @@ pub(crate) fn without_openat2() -> bool {
     false
 }
 
+/// What a test wants the system to be in place of what it is; `None` where it asked for nothing.
+#[cfg(not(feature = "faults"))]
+#[inline]
+pub(crate) fn pretended(_variable: &str) -> Option<String> {
+    None
+}
+
 #[cfg(feature = "faults")]
-pub(crate) use enabled::without_openat2;
+pub(crate) use enabled::{pretended, without_openat2};
 
 #[cfg(feature = "faults")]
 mod enabled {
@@ -63,6 +71,10 @@ mod enabled {
     pub(crate) fn without_openat2() -> bool {
         static OFF: OnceLock<bool> = OnceLock::new();
         *OFF.get_or_init(|| std::env::var_os("CKPT_FAULT_NO_OPENAT2").is_some())
+    }
+
+    pub(crate) fn pretended(variable: &str) -> Option<String> {
+        std::env::var(variable).ok()
     }
 
     /// Announces one change, and does there what the environment asked for.

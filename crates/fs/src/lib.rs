@@ -27,4 +27,6 @@ pub use entries::{Entries, Entry};
 pub use lock::{Lock, LockError};
 pub use new_file::NewFile;
 pub use stat::{FileKind, Stat};
-pub use system::{boot_id, handles, is_network_fs, process_name, random_bytes, require_handles, token, user_id};
+pub use system::{
+    Space, boot_id, handles, is_network_fs, process_name, random_bytes, require_handles, space, token, user_id,
+};

@@ -97,6 +97,28 @@ impl Lock {
         }
     }
 
+    /// Who holds the lock now, by what the file says, and since when (nanoseconds since 1970); `None` where nobody does.
+    /// Changes nothing, and keeps out no other reader.
+    ///
+    /// # Errors
+    /// What opening or locking answers.
+    pub fn holder_of(dir: &Dir, name: &[u8]) -> io::Result<Option<(String, i64)>> {
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let mut lock = match rustix::fs::openat(dir, name, flags, Mode::empty()) {
+            Ok(fd) => Self { file: File::from(fd) },
+            Err(rustix::io::Errno::NOENT) => return Ok(None),
+            Err(err) => return Err(err.into()),
+        };
+        match lock.file.try_lock_shared() {
+            Ok(()) => Ok(None),
+            Err(std::fs::TryLockError::WouldBlock) => {
+                let since_ns = lock.stat()?.mtime_ns;
+                Ok(Some((lock.holder(), since_ns)))
+            }
+            Err(std::fs::TryLockError::Error(err)) => Err(err),
+        }
+    }
+
     /// Stat data of the lock file; after [`Lock::acquire`] its mtime is the file system's idea of now.
     ///
     /// # Errors
@@ -141,6 +163,7 @@ mod tests {
         let second = Duration::from_secs(1);
         let held = Lock::acquire(&dir, b"l", "7 first", second, &mut |_| {}, &|| false).unwrap();
         assert!(Lock::is_held(&dir, b"l").unwrap());
+        assert_eq!(Lock::holder_of(&dir, b"l").unwrap().unwrap().0, "7 first");
         let mut told = String::new();
         let mut waiting = |who: &str| told = who.to_owned();
         let failed = Lock::acquire(&dir, b"l", "8 second", Duration::from_millis(400), &mut waiting, &|| false);
@@ -150,6 +173,8 @@ mod tests {
         assert!(matches!(stopped, Err(LockError::Stopped)));
         drop(held);
         assert!(!Lock::is_held(&dir, b"l").unwrap());
+        assert_eq!(Lock::holder_of(&dir, b"l").unwrap(), None);
+        assert_eq!(Lock::holder_of(&dir, b"absent").unwrap(), None);
         // What is free needs no wait that could be stopped.
         Lock::acquire(&dir, b"l", "8 second", second, &mut |_| {}, &|| true).unwrap();
         assert_eq!(std::fs::read_to_string(temp.path().join("l")).unwrap(), "8 second\n");

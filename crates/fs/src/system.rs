@@ -4,10 +4,13 @@ use std::io;
 use std::os::fd::AsFd;
 use std::sync::OnceLock;
 
-use crate::Dir;
+use crate::{Dir, fault};
 
 /// Identity of this boot of the machine; `None` where the system does not tell.
 pub fn boot_id() -> Option<String> {
+    if let Some(id) = fault::pretended("CKPT_FAULT_BOOT_ID") {
+        return Some(id);
+    }
     let text = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
     let id = text.trim();
     (!id.is_empty()).then(|| id.to_owned())
@@ -88,6 +91,9 @@ pub fn is_network_fs(dir: &Dir) -> io::Result<bool> {
         0x7461_636f,
         0x0116_1970,
     ];
+    if fault::pretended("CKPT_FAULT_NETWORK_FS").is_some() {
+        return Ok(true);
+    }
     let magic = rustix::fs::fstatfs(dir.as_fd())?.f_type;
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "the magic is the low 32 bits")]
     Ok(MAGIC.contains(&(magic as u32)))
@@ -102,9 +108,43 @@ pub fn is_network_fs(_dir: &Dir) -> io::Result<bool> {
     Ok(false)
 }
 
+/// How much room a file system has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Space {
+    /// Bytes in all.
+    pub total_bytes: u64,
+    /// Bytes that this user may still fill.
+    pub free_bytes: u64,
+    /// Files that this user may still make; `None` where there is no limit.
+    pub free_files: Option<u64>,
+    /// Whether nothing can be written, however much room there is.
+    pub is_read_only: bool,
+}
+
+/// How much room there is on the file system of `dir`.
+///
+/// # Errors
+/// What `fstatvfs` answers.
+pub fn space(dir: &Dir) -> io::Result<Space> {
+    let stat = rustix::fs::fstatvfs(dir.as_fd())?;
+    Ok(Space {
+        total_bytes: stat.f_blocks.saturating_mul(stat.f_frsize),
+        free_bytes: stat.f_bavail.saturating_mul(stat.f_frsize),
+        // A file system that makes inodes as they are needed says that it has none.
+        free_files: (stat.f_files > 0).then_some(stat.f_favail),
+        is_read_only: stat.f_flag.contains(rustix::fs::StatVfsMountFlags::RDONLY),
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_file_system_has_room() {
+        let space = space(&Dir::open(std::env::temp_dir().as_path()).unwrap()).unwrap();
+        assert!(space.total_bytes >= space.free_bytes && space.total_bytes > 0);
+    }
 
     #[test]
     fn tokens_differ_and_are_plain() {
