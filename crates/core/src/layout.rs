@@ -17,6 +17,8 @@ pub(crate) const LOCKS: &str = "locks";
 pub(crate) const OWN: &str = "ckpt";
 /// Record of the worktree, in [`OWN`].
 pub(crate) const WORKTREE: &str = "worktree";
+/// Directory of what a repair put aside, in [`OWN`].
+pub(crate) const DAMAGED: &str = "damaged";
 /// Prefix of our temporaries, in [`OWN`] and, before a store has its name, in the checkpoint directory.
 pub(crate) const TMP: &str = "tmp-";
 /// Largest record of a worktree: a path of 4,096 bytes, encoded, and some lines.

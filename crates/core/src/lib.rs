@@ -12,6 +12,7 @@
 
 mod checkout;
 mod checkpoint;
+mod checkup;
 mod clock;
 mod commit;
 mod create;
@@ -48,7 +49,8 @@ mod undo;
 mod verify;
 
 pub use checkpoint::{ChangeCounts, CheckpointInfo, CheckpointKind};
-pub use ckpt_fs::Durability;
+pub use checkup::{Checkup, DirFacts, Leftover, StoreCheckup, check_up, is_on_network_fs};
+pub use ckpt_fs::{Durability, Space};
 pub use ckpt_pack::ObjectId;
 pub use clock::{Clock, SystemClock};
 pub use diff::{Compare, Diff, FileDiff, Patch};

@@ -16,7 +16,7 @@ use crate::{CheckpointStore, Error, Result, StoreOptions, StoreState, Worktree, 
 
 /// Follows [`TMP`] in the name of a store that is being deleted. Before the dash of any other temporary stands a key,
 /// and this is none.
-const REMOVED: &str = "prune-";
+pub(crate) const REMOVED: &str = "prune-";
 
 /// What became of a store that was to be removed.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -27,6 +27,7 @@
 
 mod builder;
 mod cache;
+mod doctor;
 mod error;
 mod global;
 mod prune;
@@ -37,14 +38,16 @@ mod workspaces;
 pub use builder::ServiceBuilder;
 pub use ckpt_config::{Config, Durability, Error as ConfigError, Loaded, Loader, Origin, Redirect, Setting};
 pub use ckpt_core::{
-    ChangeCounts, ChangeKind, CheckpointId, CheckpointInfo, CheckpointKind, CheckpointStore, Clock, Compare, Conflict,
-    ConflictReason, Contents, Diff, Durability as StoreDurability, EntryKind, EntrySide, Error as StoreError, Event,
-    Fault, FaultKind, FileDiff, Holder, LeftAlone, LeftAloneReason, LineCounts, Lost, Notice, ObjectFault, ObjectId,
-    Observer, Omitted, Operation, OperationId, OperationKind, Page, Patch, PathChange, PathFault, Plan, Reason,
-    Receipt, Recovery, Removal, RepoPath, Resolved, RevisionFault, RuleOptions, SaveOptions, SavePlan, Saved, Silent,
-    Status, StoreEntry, StoreFault, StoreId, StoreOptions, StoreState, SystemClock, Verification, VerifyOptions,
-    WorkspaceFault, Worktree, moved_from, remove_store, store_bytes, stores, sweep_removed,
+    ChangeCounts, ChangeKind, CheckpointId, CheckpointInfo, CheckpointKind, CheckpointStore, Checkup, Clock, Compare,
+    Conflict, ConflictReason, Contents, Diff, DirFacts, Durability as StoreDurability, EntryKind, EntrySide,
+    Error as StoreError, Event, Fault, FaultKind, FileDiff, Holder, LeftAlone, LeftAloneReason, Leftover, LineCounts,
+    Lost, Notice, ObjectFault, ObjectId, Observer, Omitted, Operation, OperationId, OperationKind, Page, Patch,
+    PathChange, PathFault, Plan, Reason, Receipt, Recovery, Removal, RepoPath, Resolved, RevisionFault, RuleOptions,
+    SaveOptions, SavePlan, Saved, Silent, Space, Status, StoreCheckup, StoreEntry, StoreFault, StoreId, StoreOptions,
+    StoreState, SystemClock, Verification, VerifyOptions, WorkspaceFault, Worktree, moved_from, remove_store,
+    store_bytes, stores, sweep_removed,
 };
+pub use doctor::{Check, Diagnosis, Finding, Level};
 pub use error::{Error, Result};
 pub use prune::{InvalidStore, PruneOutcome, PrunePlan, PrunedStore, prune_stores};
 pub use redirect::check_redirect;

@@ -117,6 +117,12 @@ impl CheckpointService {
     }
 }
 
+impl From<StoreEntry> for Workspace {
+    fn from(entry: StoreEntry) -> Self {
+        workspace(entry)
+    }
+}
+
 /// A directory under the checkpoint directory as a workspace, even if it is none.
 pub(crate) fn workspace(entry: StoreEntry) -> Workspace {
     let (path, state) = told_apart(entry.state);

@@ -12,7 +12,7 @@ use super::timeline::{self, Tip};
 use super::{Contents, FaultKind, Findings, Verification, VerifyOptions, examine, found};
 use crate::checkout::{journal, recover};
 use crate::error::Context;
-use crate::layout::OWN;
+use crate::layout::{DAMAGED, OWN};
 use crate::objects::{Objects, pack_error};
 use crate::registry::{self, StoreState};
 use crate::session::Session;
@@ -20,9 +20,6 @@ use crate::snapshot::{self, Against, Ingest, STAT_CACHE, StoreIngest};
 use crate::state::{HashOnly, ObjectSink};
 use crate::store::{Inner, check_owner};
 use crate::{Error, ObjectId, OperationId, Result};
-
-/// Where damaged files go, in `ckpt/`.
-const DAMAGED: &str = "damaged";
 
 /// Looks, mends, looks again.
 pub(super) fn run(session: &Session<'_>, options: &VerifyOptions) -> Result<Verification> {
