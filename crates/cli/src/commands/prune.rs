@@ -73,6 +73,10 @@ pub(crate) fn run(app: &App, args: &PruneArgs) -> Result<Exit> {
         more: 0,
     };
     if removable == 0 {
+        if args.yes {
+            // What an interrupted prune left goes all the same.
+            service.prune(plan)?;
+        }
         app.printer.say(format_args!("nothing to remove in {}", quoting::path(&checkpoint_dir)));
         app.object(SCHEMA, body)?;
         return Ok(Exit::Done);
