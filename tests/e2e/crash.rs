@@ -342,7 +342,8 @@ fn who_looks_at_the_files_finishes_a_killed_reset_and_nobody_else() {
     }
     let sandbox = killed(number);
     let before = sandbox.tree();
-    let readers = ["ls", "show", "diff HEAD HEAD", "verify", "workspaces", "workspaces -l", "config", "prune"];
+    let readers =
+        ["ls", "show", "diff HEAD HEAD", "verify", "workspaces", "workspaces -l", "config", "prune", "doctor"];
     let plans = ["save --dry-run", "reset --dry-run", "rollback HEAD a --dry-run", "undo --dry-run"];
     for words in readers.into_iter().chain(plans) {
         let _ = sandbox.ckpt(words).keeps_quiet_about("was finished first");

@@ -88,8 +88,18 @@ fn every_object_is_as_its_schema_says() {
     let _ = run(&format!("rollback {first} a"), 0);
     sandbox.write("after", "x");
     let _ = run("save", 0);
-    for words in ["workspaces", "workspaces -l", "prune", "prune --yes", "config", "completions bash", "man", "verify"]
-    {
+    let others = [
+        "workspaces",
+        "workspaces -l",
+        "prune",
+        "prune --yes",
+        "verify",
+        "doctor",
+        "config",
+        "completions bash",
+        "man",
+    ];
+    for words in others {
         let _ = run(words, 0);
     }
     for words in ["reset 0000000", "rollback HEAD ../x", "show zzz", "diff HEAD~99"] {

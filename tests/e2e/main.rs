@@ -12,6 +12,7 @@ mod crash;
 mod damage;
 mod diff;
 mod disk_errors;
+mod doctor;
 mod hostile;
 mod ignored;
 mod json;

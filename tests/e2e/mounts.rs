@@ -309,3 +309,24 @@ fn a_reset_that_does_not_fit_on_the_disk_is_taken_back() {
     let receipt = fs::read_to_string(sandbox.root().join("receipt")).unwrap();
     assert!(receipt.contains("\"disk-full\""), "{receipt}");
 }
+
+#[test]
+fn doctor_tells_of_little_room_and_of_a_read_only_disk() {
+    let sandbox = Sandbox::new();
+    sandbox.write("a", "one");
+    let script = "
+        mkdir home/.fabricatio-checkpoint; mount -t tmpfs -o size=64m,mode=700 none home/.fabricatio-checkpoint
+        $CKPT -w w save -q > saved
+        say() { code=0; $CKPT -w w --json doctor > answer || code=$?; echo $code $(grep -o '\"[a-z-]*room\"\\|\"read-only\"' answer); }
+        say
+        mount -o remount,size=3m home/.fabricatio-checkpoint
+        say
+        mount -o remount,ro home/.fabricatio-checkpoint
+        say";
+    let Some(text) = with_mounts(&sandbox, script) else { return };
+    assert_eq!(
+        text.lines().collect::<Vec<_>>(),
+        ["0 \"little-room\"", "3 \"little-room\"", "3 \"read-only\""],
+        "{text}"
+    );
+}

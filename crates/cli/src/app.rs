@@ -56,9 +56,15 @@ impl App {
 
     /// Finds the workspace for its configuration alone.
     pub(crate) fn place_of_settings(&self) -> Result<Place> {
+        let place = self.place_untold()?;
+        place.tell_warnings(&self.printer);
+        Ok(place)
+    }
+
+    /// The same, without a word about what the configuration has to warn of.
+    pub(crate) fn place_untold(&self) -> Result<Place> {
         let place = Place::find(&self.global)?;
         let _ = self.at.set(place.whereabouts());
-        place.tell_warnings(&self.printer);
         Ok(place)
     }
 

@@ -6,7 +6,8 @@ use std::path::PathBuf;
 use clap::{ArgAction, Args, Parser, Subcommand, ValueHint};
 
 use crate::commands::{
-    completions, config, diff, ls, man, prune, redo, reset, rollback, save, show, status, undo, verify, workspaces,
+    completions, config, diff, doctor, ls, man, prune, redo, reset, rollback, save, show, status, undo, verify,
+    workspaces,
 };
 use crate::paint::ColorChoice;
 
@@ -73,6 +74,7 @@ pub(crate) enum Command {
     Workspaces(workspaces::WorkspacesArgs),
     Prune(prune::PruneArgs),
     Verify(verify::VerifyArgs),
+    Doctor(doctor::DoctorArgs),
     Config(config::ConfigArgs),
     Completions(completions::CompletionsArgs),
     Man(man::ManArgs),

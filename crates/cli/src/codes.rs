@@ -102,6 +102,28 @@ pub(crate) const WARNINGS: &[(&str, &str)] = &[
     ),
 ];
 
+/// Code and meaning of what `doctor` finds, where it is none of the others.
+pub(crate) const FINDINGS: &[(&str, &str)] = &[
+    ("not-on-path", "The shell does not find this `ckpt`, so that commands cannot be pasted."),
+    ("other-program", "Another program of the name `ckpt` is on PATH."),
+    ("not-durable", "Changes do not wait for the disk, because the configuration says so."),
+    ("foreign-directory", "The checkpoint directory belongs to another user."),
+    ("writable-by-others", "Others may write to the checkpoint directory; nothing new is made in it."),
+    ("readable-by-others", "Others may look into the checkpoint directory or a store."),
+    ("little-room", "Little room is left on the disk of the checkpoint directory."),
+    ("workspace-gone", "A workspace is gone, and its checkpoints are kept."),
+    ("workspace-moved", "A workspace stands under another path now."),
+    ("workspace-unmounted", "A workspace cannot be seen, as if its volume was not mounted."),
+    ("workspace-obstructed", "Something that is no directory stands at the place of a workspace."),
+    ("not-ours", "Something in the checkpoint directory was not made by ckpt. It is left alone."),
+    ("half-pack", "A pack has lost its idx, or an idx its pack."),
+    ("temporaries", "A crash left temporaries in a store; the next command that writes removes them."),
+    ("half-store", "A crash left a store that was being made or removed."),
+    ("git-leftovers", "A git that has ended left temporaries or locks in a store."),
+    ("put-aside", "A repair put something aside, and it is still there."),
+    ("future-time", "A file of a store was written in what is the future now."),
+];
+
 #[cfg(test)]
 mod tests {
     use std::io;
@@ -175,7 +197,7 @@ mod tests {
 
     #[test]
     fn codes_stand_once() {
-        for table in [ERRORS, WARNINGS] {
+        for table in [ERRORS, WARNINGS, FINDINGS] {
             let mut codes: Vec<_> = table.iter().map(|(code, _)| code).collect();
             codes.sort_unstable();
             codes.dedup();

@@ -5,7 +5,7 @@ use std::fmt::{Arguments, Write};
 use clap::{Arg, Command, CommandFactory};
 
 use crate::args::Cli;
-use crate::codes::{ERRORS, WARNINGS};
+use crate::codes::{ERRORS, FINDINGS, WARNINGS};
 use crate::schemas::{self, SCHEMAS};
 
 /// Writes the page.
@@ -25,6 +25,12 @@ pub(crate) fn markdown() -> String {
     }
     codes(&mut text, "Errors", "`error.code` in JSON, one word each.", ERRORS);
     codes(&mut text, "Warnings", "`warnings[].code` in JSON; in text a line that begins with `warning:`.", WARNINGS);
+    codes(
+        &mut text,
+        "Findings",
+        "`findings[].code` of `ckpt doctor --json`, besides those of errors and warnings.",
+        FINDINGS,
+    );
     text.push_str(JSON);
     for (name, schema) in SCHEMAS {
         line(&mut text, format_args!("\n### `ckpt.{name}/1`\n\n```json\n{}```", schemas::own_part(schema)));

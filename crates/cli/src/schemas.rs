@@ -15,6 +15,7 @@ pub(crate) const SCHEMAS: &[(&str, &str)] = &[
     ("workspaces", include_str!("../schemas/workspaces.json")),
     ("prune", include_str!("../schemas/prune.json")),
     ("verify", include_str!("../schemas/verify.json")),
+    ("doctor", include_str!("../schemas/doctor.json")),
     ("config", include_str!("../schemas/config.json")),
     ("completions", include_str!("../schemas/completions.json")),
     ("man", include_str!("../schemas/man.json")),

@@ -31,7 +31,7 @@ const SPOILS: [Spoil; 5] = [
     ("grown", |bytes, random| bytes.extend(random.next().to_le_bytes())),
 ];
 
-const COMMANDS: [&str; 9] = [
+const COMMANDS: [&str; 10] = [
     "status",
     "ls -a",
     "show",
@@ -41,6 +41,7 @@ const COMMANDS: [&str; 9] = [
     "reset FIRST",
     "verify --full",
     "verify --full --repair",
+    "doctor",
 ];
 
 /// A workspace with history, and a copy of it all to begin each case with.

@@ -3,6 +3,7 @@
 pub(crate) mod completions;
 pub(crate) mod config;
 pub(crate) mod diff;
+pub(crate) mod doctor;
 pub(crate) mod ls;
 pub(crate) mod man;
 pub(crate) mod prune;
@@ -35,6 +36,7 @@ pub(crate) fn run(app: &App, command: &Command) -> Result<Exit> {
         Command::Workspaces(args) => workspaces::run(app, args),
         Command::Prune(args) => prune::run(app, args),
         Command::Verify(args) => verify::run(app, args),
+        Command::Doctor(args) => doctor::run(app, args),
         Command::Config(args) => config::run(app, args),
         Command::Completions(args) => completions::run(app, args),
         Command::Man(args) => man::run(app, args),
