@@ -10,9 +10,34 @@
 //!
 //! Three more change what the system seems to be: `CKPT_FAULT_NO_OPENAT2=1` is a kernel without `openat2`,
 //! `CKPT_FAULT_BOOT_ID=ID` another boot of the machine, `CKPT_FAULT_NETWORK_FS=1` a network file system everywhere.
+//!
+//! `CKPT_FAULT_RECORD=FILE` appends every change that was made, with all its bytes, so that a test can make each state
+//! that a power cut may leave. A record is a line, what it announces, and a line end:
+//!
+//! ```text
+//! <operation> <number> <length of path> <length of other path> <length of bytes>
+//! <path><other path><bytes>
+//! ```
+//!
+//! | operation | number | other path | bytes |
+//! |---|---|---|---|
+//! | `create`, unless it is there; `mkdir` | mode | | |
+//! | `symlink` | | | its target |
+//! | `link`, `rename`, `exchange` | | the new name | |
+//! | `write` | offset | | what was written |
+//! | `truncate` | length | | |
+//! | `chmod` | mode | | |
+//! | `unlink`, `rmdir`, `fsync`, `fsync-dir`, `syncfs` | | | |
+//!
+//! Paths are absolute, as `/proc/self/fd` tells them just after the change: Linux only. The order is that of the changes in
+//! a process with one thread. Owners are not recorded.
 
 #[cfg(not(feature = "faults"))]
 use std::io;
+use std::os::fd::BorrowedFd;
+
+/// A handle and a name below it; an empty name is what the handle is of.
+pub(crate) type Place<'a> = (BorrowedFd<'a>, &'a [u8]);
 
 /// Announces one change: `operation` is a word such as `rename`, `name` the entry that is about to change.
 ///
@@ -26,6 +51,29 @@ pub fn step(_operation: &str, _name: &[u8]) -> io::Result<()> {
 
 #[cfg(feature = "faults")]
 pub use enabled::step;
+
+/// Tells that a change was made. The opening of this module lists the operations and what comes with each.
+///
+/// # Errors
+/// Only when a test asked for a record that cannot be written.
+#[cfg(not(feature = "faults"))]
+#[inline]
+pub(crate) fn record(_operation: &str, _places: &[Place<'_>], _number: u64, _bytes: &[u8]) -> io::Result<()> {
+    Ok(())
+}
+
+/// Tells that `bytes` were written to `file` just before its position.
+///
+/// # Errors
+/// Only when a test asked for a record that cannot be written.
+#[cfg(not(feature = "faults"))]
+#[inline]
+pub(crate) fn record_append(_file: BorrowedFd<'_>, _bytes: &[u8]) -> io::Result<()> {
+    Ok(())
+}
+
+#[cfg(feature = "faults")]
+pub(crate) use enabled::{record, record_append};
 
 /// Whether a test asked to do without `openat2`.
 #[cfg(not(feature = "faults"))]
@@ -46,10 +94,14 @@ pub(crate) use enabled::{pretended, without_openat2};
 
 #[cfg(feature = "faults")]
 mod enabled {
-    use std::fs::OpenOptions;
+    use std::fs::{File, OpenOptions};
     use std::io::{self, Write};
+    use std::os::fd::{AsRawFd, BorrowedFd};
+    use std::os::unix::ffi::OsStringExt;
     use std::sync::OnceLock;
     use std::sync::atomic::{AtomicU64, Ordering};
+
+    use super::Place;
 
     static COUNT: AtomicU64 = AtomicU64::new(0);
 
@@ -75,6 +127,40 @@ mod enabled {
 
     pub(crate) fn pretended(variable: &str) -> Option<String> {
         std::env::var(variable).ok()
+    }
+
+    /// Tells that a change was made. The opening of this module lists the operations and what comes with each.
+    ///
+    /// # Errors
+    /// When the record cannot be written.
+    pub(crate) fn record(operation: &str, places: &[Place<'_>], number: u64, bytes: &[u8]) -> io::Result<()> {
+        static FILE: OnceLock<Option<File>> = OnceLock::new();
+        let open = |path| OpenOptions::new().append(true).create(true).open(path).ok();
+        let file = FILE.get_or_init(|| std::env::var_os("CKPT_FAULT_RECORD").and_then(open));
+        let Some(mut file) = file.as_ref() else { return Ok(()) };
+        let paths = places.iter().map(|place| path_of(*place)).collect::<io::Result<Vec<_>>>()?;
+        let length = |at: usize| paths.get(at).map_or(0, Vec::len);
+        let line = format!("{operation} {number} {} {} {}\n", length(0), length(1), bytes.len());
+        file.write_all(&[line.as_bytes(), &paths.concat(), bytes, b"\n"].concat())
+    }
+
+    /// Tells that `bytes` were written to `file` just before its position.
+    ///
+    /// # Errors
+    /// When the record cannot be written.
+    pub(crate) fn record_append(file: BorrowedFd<'_>, bytes: &[u8]) -> io::Result<()> {
+        let end = rustix::fs::tell(file)?;
+        record("write", &[(file, b"")], end.saturating_sub(bytes.len() as u64), bytes)
+    }
+
+    /// Where a place is now.
+    fn path_of((handle, name): Place<'_>) -> io::Result<Vec<u8>> {
+        let mut path = std::fs::read_link(format!("/proc/self/fd/{}", handle.as_raw_fd()))?.into_os_string().into_vec();
+        if !name.is_empty() {
+            path.push(b'/');
+            path.extend_from_slice(name);
+        }
+        Ok(path)
     }
 
     /// Announces one change, and does there what the environment asked for.

@@ -5,6 +5,7 @@
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 
 use rustix::fs::{Mode, OFlags};
@@ -130,6 +131,9 @@ impl Lock {
     fn open(dir: &Dir, name: &[u8], flags: OFlags) -> io::Result<Self> {
         let flags = flags | OFlags::RDWR | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let fd = rustix::fs::openat(dir, name, flags, Mode::from_raw_mode(0o600))?;
+        if flags.contains(OFlags::CREATE) {
+            fault::record("create", &[(dir.as_fd(), name)], 0o600, b"")?;
+        }
         Ok(Self { file: File::from(fd) })
     }
 
@@ -148,7 +152,10 @@ impl Lock {
         fault::step("lock", holder.as_bytes())?;
         self.file.seek(SeekFrom::Start(0))?;
         self.file.set_len(0)?;
-        self.file.write_all(format!("{holder}\n").as_bytes())
+        fault::record("truncate", &[(self.file.as_fd(), b"")], 0, b"")?;
+        let line = format!("{holder}\n");
+        self.file.write_all(line.as_bytes())?;
+        fault::record_append(self.file.as_fd(), line.as_bytes())
     }
 }
 

@@ -2,11 +2,13 @@
 
 use std::fs::File;
 use std::io::{self, Write};
+use std::os::fd::AsFd;
 use std::os::unix::fs::FileExt;
 
 use rustix::fs::{Gid, Mode, Uid};
 
-use crate::{Dir, Durability, Stat, fault};
+use crate::fault::{self, Place};
+use crate::{Dir, Durability, Stat};
 
 /// A new file, created by [`Dir::create_new`]. Not buffered.
 #[derive(Debug)]
@@ -39,7 +41,8 @@ impl NewFile {
     /// What `fchmod` answers.
     pub fn set_mode(&self, mode: u32) -> io::Result<()> {
         fault::step("chmod", &self.name)?;
-        Ok(rustix::fs::fchmod(&self.file, Mode::from_raw_mode(mode & 0o7777))?)
+        rustix::fs::fchmod(&self.file, Mode::from_raw_mode(mode & 0o7777))?;
+        fault::record("chmod", &[self.place()], (mode & 0o7777).into(), b"")
     }
 
     /// Sets owner and group.
@@ -57,7 +60,8 @@ impl NewFile {
     /// What `pwrite` answers; a part of `bytes` may then stand in the file.
     pub fn write_all_at(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
         fault::step("write", &self.name)?;
-        self.file.write_all_at(bytes, offset)
+        self.file.write_all_at(bytes, offset)?;
+        fault::record("write", &[self.place()], offset, bytes)
     }
 
     /// Reads back at most `buffer.len()` bytes from `offset`; 0 at the end of the file.
@@ -74,7 +78,8 @@ impl NewFile {
     /// What `ftruncate` answers.
     pub fn set_len(&self, len: u64) -> io::Result<()> {
         fault::step("truncate", &self.name)?;
-        self.file.set_len(len)
+        self.file.set_len(len)?;
+        fault::record("truncate", &[self.place()], len, b"")
     }
 
     /// Makes the content durable.
@@ -86,19 +91,26 @@ impl NewFile {
             return Ok(());
         }
         fault::step("fsync", &self.name)?;
-        self.file.sync_all()
+        self.file.sync_all()?;
+        fault::record("fsync", &[self.place()], 0, b"")
     }
 
     /// The open file, for reading back what was written.
     pub fn into_file(self) -> File {
         self.file
     }
+
+    fn place(&self) -> Place<'_> {
+        (self.file.as_fd(), b"")
+    }
 }
 
 impl Write for NewFile {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         fault::step("write", &self.name)?;
-        self.file.write(bytes)
+        let written = self.file.write(bytes)?;
+        fault::record_append(self.file.as_fd(), &bytes[..written])?;
+        Ok(written)
     }
 
     fn flush(&mut self) -> io::Result<()> {

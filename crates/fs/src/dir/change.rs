@@ -11,7 +11,8 @@ use rustix::fs::{AtFlags, Gid, Mode, OFlags, RenameFlags, Uid};
 use rustix::io::Errno;
 
 use super::{Dir, FILE_FLAGS, stat_at};
-use crate::{Durability, Entries, FileKind, NewFile, fault};
+use crate::fault::{self, Place};
+use crate::{Durability, Entries, FileKind, NewFile};
 
 impl Dir {
     /// Creates the file `name` for writing, with `mode & !umask`; fails if anything stands there.
@@ -22,6 +23,7 @@ impl Dir {
         fault::step("create", name)?;
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let fd = rustix::fs::openat(&self.fd, name, flags, Mode::from_raw_mode(mode))?;
+        fault::record("create", &[self.place(name)], mode.into(), b"")?;
         Ok(NewFile::new(File::from(fd), name))
     }
 
@@ -32,6 +34,7 @@ impl Dir {
     pub fn create_dir(&self, name: &[u8], mode: u32) -> io::Result<()> {
         fault::step("mkdir", name)?;
         rustix::fs::mkdirat(&self.fd, name, Mode::from_raw_mode((mode | 0o700) & 0o777))?;
+        fault::record("mkdir", &[self.place(name)], ((mode | 0o700) & 0o777).into(), b"")?;
         self.open_dir(name)?.set_self_mode(mode)
     }
 
@@ -41,7 +44,8 @@ impl Dir {
     /// What `symlinkat` answers; `AlreadyExists` if anything stands there.
     pub fn create_link(&self, target: &[u8], name: &[u8]) -> io::Result<()> {
         fault::step("symlink", name)?;
-        Ok(rustix::fs::symlinkat(target, &self.fd, name)?)
+        rustix::fs::symlinkat(target, &self.fd, name)?;
+        fault::record("symlink", &[self.place(name)], 0, target)
     }
 
     /// Gives the file `name` a second name in `to`; fails if anything stands there.
@@ -50,7 +54,8 @@ impl Dir {
     /// What `linkat` answers; `AlreadyExists` if anything stands there.
     pub fn hard_link(&self, name: &[u8], to: &Self, new_name: &[u8]) -> io::Result<()> {
         fault::step("link", new_name)?;
-        Ok(rustix::fs::linkat(&self.fd, name, &to.fd, new_name, AtFlags::empty())?)
+        rustix::fs::linkat(&self.fd, name, &to.fd, new_name, AtFlags::empty())?;
+        fault::record("link", &[self.place(name), to.place(new_name)], 0, b"")
     }
 
     /// Renames `name` to `new_name` in `to`, replacing what stands there.
@@ -59,7 +64,8 @@ impl Dir {
     /// What `renameat` answers.
     pub fn rename(&self, name: &[u8], to: &Self, new_name: &[u8]) -> io::Result<()> {
         fault::step("rename", new_name)?;
-        Ok(rustix::fs::renameat(&self.fd, name, &to.fd, new_name)?)
+        rustix::fs::renameat(&self.fd, name, &to.fd, new_name)?;
+        fault::record("rename", &[self.place(name), to.place(new_name)], 0, b"")
     }
 
     /// Renames `name` to `new_name` in `to`; fails if anything stands there.
@@ -69,11 +75,13 @@ impl Dir {
     pub fn rename_noreplace(&self, name: &[u8], to: &Self, new_name: &[u8]) -> io::Result<()> {
         fault::step("rename-noreplace", new_name)?;
         match rustix::fs::renameat_with(&self.fd, name, &to.fd, new_name, RenameFlags::NOREPLACE) {
-            Ok(()) => Ok(()),
+            Ok(()) => fault::record("rename", &[self.place(name), to.place(new_name)], 0, b""),
             // File systems without the flag: a hard link refuses to replace as well, for files and links.
             Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => {
                 rustix::fs::linkat(&self.fd, name, &to.fd, new_name, AtFlags::empty())?;
-                Ok(rustix::fs::unlinkat(&self.fd, name, AtFlags::empty())?)
+                fault::record("link", &[self.place(name), to.place(new_name)], 0, b"")?;
+                rustix::fs::unlinkat(&self.fd, name, AtFlags::empty())?;
+                fault::record("unlink", &[self.place(name)], 0, b"")
             }
             Err(err) => Err(err.into()),
         }
@@ -86,7 +94,10 @@ impl Dir {
     pub fn exchange(&self, name: &[u8], to: &Self, other: &[u8]) -> io::Result<bool> {
         fault::step("exchange", other)?;
         match rustix::fs::renameat_with(&self.fd, name, &to.fd, other, RenameFlags::EXCHANGE) {
-            Ok(()) => Ok(true),
+            Ok(()) => {
+                fault::record("exchange", &[self.place(name), to.place(other)], 0, b"")?;
+                Ok(true)
+            }
             Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => Ok(false),
             Err(err) => Err(err.into()),
         }
@@ -98,7 +109,8 @@ impl Dir {
     /// What `unlinkat` answers.
     pub fn remove_file(&self, name: &[u8]) -> io::Result<()> {
         fault::step("unlink", name)?;
-        Ok(rustix::fs::unlinkat(&self.fd, name, AtFlags::empty())?)
+        rustix::fs::unlinkat(&self.fd, name, AtFlags::empty())?;
+        fault::record("unlink", &[self.place(name)], 0, b"")
     }
 
     /// Removes the directory `name`, which must be empty.
@@ -108,7 +120,7 @@ impl Dir {
     pub fn remove_dir(&self, name: &[u8]) -> io::Result<()> {
         fault::step("rmdir", name)?;
         match rustix::fs::unlinkat(&self.fd, name, AtFlags::REMOVEDIR) {
-            Ok(()) => Ok(()),
+            Ok(()) => fault::record("rmdir", &[self.place(name)], 0, b""),
             // POSIX lets a file system answer EEXIST for a directory that is not empty.
             Err(Errno::EXIST) => Err(Errno::NOTEMPTY.into()),
             Err(err) => Err(err.into()),
@@ -141,7 +153,8 @@ impl Dir {
     /// What `fchmod` answers.
     pub fn set_self_mode(&self, mode: u32) -> io::Result<()> {
         fault::step("chmod", b".")?;
-        Ok(rustix::fs::fchmod(&self.fd, Mode::from_raw_mode(mode & 0o7777))?)
+        rustix::fs::fchmod(&self.fd, Mode::from_raw_mode(mode & 0o7777))?;
+        fault::record("chmod", &[self.place(b"")], (mode & 0o7777).into(), b"")
     }
 
     /// Sets the permission bits of the file or directory `name` exactly, if it is still the one with `inode`.
@@ -151,14 +164,13 @@ impl Dir {
     /// What `openat` or `fchmod` answers. A file without read permission for its owner is reached through its name.
     pub fn set_mode(&self, name: &[u8], inode: u64, mode: u32) -> io::Result<bool> {
         fault::step("chmod", name)?;
-        let mode = Mode::from_raw_mode(mode & 0o7777);
+        let bits = Mode::from_raw_mode(mode & 0o7777);
         match rustix::fs::openat(&self.fd, name, FILE_FLAGS, Mode::empty()) {
             Ok(fd) => {
                 if stat_at(fd.as_fd(), b"", AtFlags::EMPTY_PATH)?.inode != inode {
                     return Ok(false);
                 }
-                rustix::fs::fchmod(&fd, mode)?;
-                Ok(true)
+                rustix::fs::fchmod(&fd, bits)?;
             }
             // Our own file, but not readable: chmod by name does not open it. A link cannot be meant, since its inode
             // would differ.
@@ -166,11 +178,12 @@ impl Dir {
                 if self.stat(name)?.inode != inode {
                     return Ok(false);
                 }
-                rustix::fs::chmodat(&self.fd, name, mode, AtFlags::empty())?;
-                Ok(true)
+                rustix::fs::chmodat(&self.fd, name, bits, AtFlags::empty())?;
             }
-            Err(err) => Err(err.into()),
+            Err(err) => return Err(err.into()),
         }
+        fault::record("chmod", &[self.place(name)], (mode & 0o7777).into(), b"")?;
+        Ok(true)
     }
 
     /// Sets owner and group of `name`; a link itself, not its target.
@@ -192,7 +205,8 @@ impl Dir {
             return Ok(());
         }
         fault::step("fsync-dir", b".")?;
-        Ok(rustix::fs::fsync(&self.fd)?)
+        rustix::fs::fsync(&self.fd)?;
+        fault::record("fsync-dir", &[self.place(b"")], 0, b"")
     }
 
     /// Makes everything on this directory's file system durable (`syncfs`; elsewhere than on Linux `sync`).
@@ -208,7 +222,7 @@ impl Dir {
         rustix::fs::syncfs(&self.fd)?;
         #[cfg(not(target_os = "linux"))]
         rustix::fs::sync();
-        Ok(())
+        fault::record("syncfs", &[self.place(b"")], 0, b"")
     }
 
     /// Writes `bytes` to `name` so that a reader, or a crash, sees the old content or the new, never a part: a
@@ -223,6 +237,10 @@ impl Dir {
         file.sync(durability)?;
         self.rename(tmp, self, name)?;
         self.sync(durability)
+    }
+
+    fn place<'a>(&'a self, name: &'a [u8]) -> Place<'a> {
+        (self.fd.as_fd(), name)
     }
 }
 
