@@ -128,7 +128,7 @@ pub(crate) fn merge_packs(session: &Session<'_>) {
         pack.publish(&dir, durability).ok()?;
         ckpt_pack::remove_packs(&dir, &names, durability).ok()?;
         // What an earlier merge left when it was interrupted.
-        ckpt_pack::remove_orphans(&dir, &store.own, durability).ok()
+        ckpt_pack::settle_orphans(&dir, &store.own, durability).ok()
     });
     if merged.is_some() {
         let _ = store.objects.refresh();

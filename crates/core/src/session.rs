@@ -172,10 +172,10 @@ fn sweep(store: &Inner) -> std::io::Result<()> {
     let mut entries = Entries::default();
     store.own.read_entries(&mut entries)?;
     let is_tmp = |entry: &ckpt_fs::Entry<'_>| entry.name.starts_with(TMP.as_bytes());
-    // A crash while a pack was published leaves its idx here, and beside other packs what has no idx.
+    // A crash while a pack was published leaves its idx here, and the pack without it beside the others.
     if entries.iter().any(|entry| is_tmp(&entry)) {
         let packs = store.dir.open_beneath(b"objects/pack")?;
-        ckpt_pack::remove_orphans(&packs, &store.own, store.options.durability).map_err(std::io::Error::other)?;
+        ckpt_pack::settle_orphans(&packs, &store.own, store.options.durability).map_err(std::io::Error::other)?;
     }
     for entry in entries.iter().filter(is_tmp) {
         if entry.name.ends_with(b"-ref") {

@@ -26,6 +26,8 @@ pub(crate) struct Keep {
     pub(crate) ours: bool,
     /// Packs whose objects this one holds, the ones it replaced itself first.
     pub(crate) merged: Vec<ObjectId>,
+    /// Whether it is what a power cut may make of [`KEEP_TEXT`], which nobody syncs: nothing, a beginning, or zeros.
+    pub(crate) is_torn: bool,
 }
 
 impl Keep {
@@ -33,7 +35,13 @@ impl Keep {
     pub(crate) fn read(dir: &Dir, name: &ObjectId) -> Result<Self> {
         let file = file_name(name, "keep");
         match dir.read_file(&file, LIMIT) {
-            Ok(text) => Ok(Self::parse(&text.unwrap_or_default())),
+            Ok(text) => {
+                let is_torn = text.as_ref().is_some_and(|text| {
+                    KEEP_TEXT.as_bytes().starts_with(text)
+                        || text.len() == KEEP_TEXT.len() && text.iter().all(|&byte| byte == 0)
+                });
+                Ok(Self { is_torn, ..Self::parse(&text.unwrap_or_default()) })
+            }
             Err(err) if matches!(err.kind(), std::io::ErrorKind::FileTooLarge | std::io::ErrorKind::InvalidInput) => {
                 Ok(Self::default())
             }
@@ -65,7 +73,7 @@ impl Keep {
             Some("merged") => words.filter_map(|word| word.parse().ok()).collect(),
             _ => Vec::new(),
         };
-        Self { ours: true, merged }
+        Self { ours: true, merged, is_torn: false }
     }
 }
 
@@ -121,8 +129,8 @@ mod tests {
     fn text_comes_back_and_strangers_are_strangers() {
         let names = [ObjectId::EMPTY_TREE, ObjectId::ZERO, ObjectId::EMPTY_TREE];
         let keep = Keep::parse(merged_text(names).as_bytes());
-        assert_eq!(keep, Keep { ours: true, merged: vec![ObjectId::EMPTY_TREE, ObjectId::ZERO] });
-        assert_eq!(Keep::parse(KEEP_TEXT.as_bytes()), Keep { ours: true, merged: Vec::new() });
+        assert_eq!(keep, Keep { ours: true, merged: vec![ObjectId::EMPTY_TREE, ObjectId::ZERO], is_torn: false });
+        assert_eq!(Keep::parse(KEEP_TEXT.as_bytes()), Keep { ours: true, merged: Vec::new(), is_torn: false });
         for stranger in [b"".as_slice(), b"receive-pack 7 on host\n", b"ckptx\n", b"\xff"] {
             assert_eq!(Keep::parse(stranger), Keep::default());
         }

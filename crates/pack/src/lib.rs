@@ -61,7 +61,7 @@ pub use kind::Kind;
 pub use merge::merge;
 pub use plan::plan_merge;
 pub use publish::{FinishedPack, PublishedPack, publish_all};
-pub use remove::{remove_orphans, remove_packs};
+pub use remove::{remove_packs, settle_orphans, unpublished};
 pub use scan::{Damage, Lookup, Scan, pack_names};
 pub use set::{Found, Header, Object, PackInfo, PackProblem, PackSet};
 pub use writer::{PackWriter, Streamed};

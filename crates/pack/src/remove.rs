@@ -1,6 +1,6 @@
-//! Removing packs that were merged into others, and files of packs that never were complete.
+//! Removing packs that were merged into others, and settling what is not complete.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use ckpt_fs::{Dir, Durability, Entries, FileKind};
@@ -45,45 +45,58 @@ pub fn remove_packs(pack_dir: &Dir, merged: &[ObjectId], durability: Durability)
     Ok(removed)
 }
 
-/// Removes what a crash between two steps of publishing or removing left: the pack and `.keep` of a pack of ours that
-/// has no idx, if its idx is still a temporary in `tmp_dir`, or another pack's `.keep` says that it holds all of it. Any
-/// other pack without an idx has lost it, and may hold what exists nowhere else. Returns the names. The caller holds
-/// whatever lock keeps others from publishing, and removes the temporaries afterwards.
+/// Settles what a crash between two steps of publishing or removing left. A pack without an idx whose idx is still a
+/// temporary in `tmp_dir` gets it: it is whole, and what stands under its name may be what had lost its idx before, and
+/// exist nowhere else. Removed are packs of ours without an idx, and idx files without a pack, if another pack's `.keep`
+/// says that it holds all of them; and each `.keep` of ours alone, also one that a power cut left empty or in part. Any
+/// other pack without an idx has lost it, and stays. Returns the names of those removed. The caller holds whatever lock
+/// keeps others from publishing, and removes the temporaries afterwards.
 ///
 /// # Errors
-/// [`Error::Io`] when a file cannot be read or removed; those before it are removed.
-pub fn remove_orphans(pack_dir: &Dir, tmp_dir: &Dir, durability: Durability) -> Result<Vec<ObjectId>> {
-    let complete: BTreeSet<_> = names(pack_dir, "idx")?.into_iter().collect();
-    let packs: BTreeSet<_> = names(pack_dir, "pack")?.into_iter().collect();
+/// [`Error::Io`] when a file cannot be read, renamed or removed; those before it are settled.
+pub fn settle_orphans(pack_dir: &Dir, tmp_dir: &Dir, durability: Durability) -> Result<Vec<ObjectId>> {
+    let [idxs, packs, keeps] = ["idx", "pack", "keep"].map(|extension| names(pack_dir, extension));
+    let [idxs, packs, keeps] = [idxs?, packs?, keeps?].map(|names| names.into_iter().collect::<BTreeSet<_>>());
     let mut removed = Vec::new();
-    let mut explained: Option<BTreeSet<ObjectId>> = None;
-    for name in names(pack_dir, "keep")? {
-        if complete.contains(&name) || !Keep::read(pack_dir, &name)?.ours {
-            continue;
-        }
+    let mut is_changed = false;
+    let mut explained = None;
+    for name in idxs.symmetric_difference(&packs).chain(keeps.difference(&packs)).collect::<BTreeSet<_>>() {
         if explained.is_none() {
-            explained = Some(unpublished(tmp_dir)?.into_iter().chain(keep_merged(pack_dir)?).collect());
+            explained = Some((unpublished(tmp_dir)?, keep_merged(pack_dir)?));
         }
-        if !packs.contains(&name) || explained.as_ref().is_some_and(|explained| explained.contains(&name)) {
-            remove_files(pack_dir, &name)?;
-            removed.push(name);
+        let Some((unpublished, merged)) = &explained else { continue };
+        let keep = Keep::read(pack_dir, name)?;
+        if let Some(tmp) = unpublished.get(name).filter(|_| packs.contains(name)) {
+            let idx = file_name(name, "idx");
+            tmp_dir.rename(tmp, pack_dir, &idx).map_err(Error::io("publish", idx))?;
+            is_changed = true;
+        } else if merged.contains(name) && (keep.ours || !keeps.contains(name))
+            || !packs.contains(name) && !idxs.contains(name) && (keep.ours || keep.is_torn)
+        {
+            remove_files(pack_dir, name)?;
+            removed.push(*name);
+            is_changed = true;
         }
     }
-    if !removed.is_empty() {
+    if is_changed {
         pack_dir.sync(durability).map_err(Error::io("sync", "the pack directory"))?;
     }
     Ok(removed)
 }
 
-/// The packs whose idx is a temporary in `tmp_dir`.
-fn unpublished(tmp_dir: &Dir) -> Result<Vec<ObjectId>> {
+/// The packs whose idx is a temporary in `tmp_dir`, with its name: packs that are being published, if anybody holds the
+/// lock.
+///
+/// # Errors
+/// [`Error::Io`] when the directory cannot be read.
+pub fn unpublished(tmp_dir: &Dir) -> Result<BTreeMap<ObjectId, Vec<u8>>> {
     let mut entries = Entries::default();
     tmp_dir.read_entries(&mut entries).map_err(Error::io("list", "the directory for temporary files"))?;
     let is_idx = |entry: &ckpt_fs::Entry<'_>| entry.name.ends_with(b".idx");
     let pack_of = |entry: ckpt_fs::Entry<'_>| {
         let file = tmp_dir.open_file(entry.name).ok()?;
         let stat = Dir::stat_file(&file).ok().filter(|stat| stat.kind == FileKind::File)?;
-        Idx::read(&file, stat.size).ok().map(|idx| idx.pack)
+        Idx::read(&file, stat.size).ok().map(|idx| (idx.pack, entry.name.to_vec()))
     };
     Ok(entries.iter().filter(is_idx).filter_map(pack_of).collect())
 }

@@ -108,6 +108,11 @@ impl Packs {
             }
             Err(err) => return Err(pack_error(objects, err)),
         };
+        // Somebody is publishing it, or was when a crash came: the next command that writes gives it its idx.
+        if !scan.idx_damage().is_empty() && !is_there(dir, &name, "idx") && Self::is_unpublished(store, objects, &name)?
+        {
+            return Ok(());
+        }
         self.count += 1;
         self.read_objects += scan.objects();
         self.read_bytes += scan.bytes();
@@ -125,6 +130,11 @@ impl Packs {
             self.spoiled.insert(name, scan);
         }
         Ok(())
+    }
+
+    fn is_unpublished(store: &Inner, objects: &Path, name: &ObjectId) -> Result<bool> {
+        let unpublished = ckpt_pack::unpublished(&store.own).map_err(|err| pack_error(objects, err))?;
+        Ok(unpublished.contains_key(name))
     }
 
     fn fault(&mut self, kind: FaultKind, file: PathBuf, object: Option<ObjectId>, reason: String) {

@@ -13,8 +13,11 @@ use crate::pack::in_file;
 use crate::{Error, ObjectId, PackWriter, Result};
 
 impl Scan {
-    /// Writes the idx anew, and a `.keep` of ours where there is none, under temporary names `tmp-<token>-<number>.*` in
-    /// `tmp_dir`, synced and renamed into `pack_dir`. For a pack that is whole.
+    /// Writes the idx anew, and a `.keep` of ours where there is none, under temporary names
+    /// `tmp-<token>-<number>.idx-again` and `.keep-again` in `tmp_dir`, synced and renamed into `pack_dir`. For a pack that
+    /// is whole.
+    ///
+    /// The names say that the pack stood there before: after a crash nobody takes it for one that was being published.
     ///
     /// # Errors
     /// [`Error::Damaged`] when the pack is not whole, [`Error::Io`] when a file cannot be written.
@@ -33,7 +36,7 @@ impl Scan {
         entries.sort_unstable_by_key(|entry| entry.id);
         entries.dedup_by_key(|entry| entry.id);
         let publish = |extension: &str, write: &dyn Fn(&mut dyn std::io::Write) -> std::io::Result<()>| {
-            let tmp = format!("tmp-{token}-{number}.{extension}").into_bytes();
+            let tmp = format!("tmp-{token}-{number}.{extension}-again").into_bytes();
             let to = file_name(&self.name, extension);
             crate::writer::write_file(tmp_dir, &tmp, durability, |out| write(out))?;
             tmp_dir.rename(&tmp, pack_dir, &to).map_err(Error::io("publish", &to))

@@ -6,8 +6,8 @@ use std::process::Stdio;
 
 use ckpt_fs::Durability;
 use ckpt_pack::{
-    Error, Found, KEEP_TEXT, Kind, ObjectId, PackSet, hash_object, keep_merged, merge, plan_merge, remove_orphans,
-    remove_packs,
+    Error, Found, KEEP_TEXT, Kind, ObjectId, PackSet, hash_object, keep_merged, merge, plan_merge, remove_packs,
+    settle_orphans,
 };
 
 use crate::repo::{Repo, all_kinds, git, noise, text};
@@ -116,29 +116,36 @@ fn packs_of_others_are_read_and_neither_merged_nor_removed() {
 }
 
 #[test]
-fn what_an_interrupted_publish_or_removal_left_is_removed_and_nothing_else() {
+fn what_an_interrupted_publish_or_removal_left_is_settled_and_nothing_else() {
     let repo = Repo::new();
     let whole = repo.save(&[(Kind::Blob, b"whole".to_vec())]);
     let orphan = repo.save(&[(Kind::Blob, b"orphan".to_vec())]);
     let bare_keep = repo.save(&[(Kind::Blob, b"keep".to_vec())]);
+    let torn_keep = repo.save(&[(Kind::Blob, b"torn".to_vec())]);
     let file = |name: ObjectId, extension: &str| repo.pack_path().join(format!("pack-{name}.{extension}"));
     std::fs::rename(file(orphan, "idx"), repo.path("tmp/tmp-token-9.idx")).unwrap();
     let lost_its_idx = repo.save(&[(Kind::Blob, b"the only copy".to_vec())]);
-    std::fs::remove_file(file(lost_its_idx, "idx")).unwrap();
-    std::fs::remove_file(file(bare_keep, "idx")).unwrap();
-    std::fs::remove_file(file(bare_keep, "pack")).unwrap();
+    // Begun anew by a repair, which did not come to its end.
+    std::fs::rename(file(lost_its_idx, "idx"), repo.path("tmp/tmp-token-9.idx-again")).unwrap();
+    for name in [bare_keep, torn_keep] {
+        std::fs::remove_file(file(name, "idx")).unwrap();
+        std::fs::remove_file(file(name, "pack")).unwrap();
+    }
+    std::fs::write(file(torn_keep, "keep"), "ck").unwrap();
     let strangers = [(ObjectId::ZERO, "pack"), (ObjectId::EMPTY_TREE, "pack"), (ObjectId::EMPTY_TREE, "keep")];
     for (name, extension) in strangers {
         std::fs::write(file(name, extension), "receive-pack 7 on host\n").unwrap();
     }
-    let removed = remove_orphans(&repo.pack_dir(), &repo.tmp_dir(), Durability::Full).unwrap();
-    assert_eq!(BTreeSet::from_iter(removed), BTreeSet::from([orphan, bare_keep]));
-    assert_eq!(remove_orphans(&repo.pack_dir(), &repo.tmp_dir(), Durability::Full).unwrap(), []);
-    let wholes = ["keep", "pack", "idx"].map(|extension| (whole, extension));
+    let removed = settle_orphans(&repo.pack_dir(), &repo.tmp_dir(), Durability::Full).unwrap();
+    assert_eq!(BTreeSet::from_iter(removed), BTreeSet::from([bare_keep, torn_keep]));
+    assert_eq!(settle_orphans(&repo.pack_dir(), &repo.tmp_dir(), Durability::Full).unwrap(), []);
+    let wholes =
+        [whole, orphan].into_iter().flat_map(|name| ["keep", "pack", "idx"].map(|extension| (name, extension)));
     let lost = ["keep", "pack"].map(|extension| (lost_its_idx, extension));
-    for (name, extension) in wholes.into_iter().chain(lost).chain(strangers) {
+    for (name, extension) in wholes.chain(lost).chain(strangers) {
         assert!(file(name, extension).exists(), "{name}.{extension}");
     }
-    assert_eq!(std::fs::read_dir(repo.pack_path()).unwrap().count(), 5 + strangers.len());
-    assert_eq!(repo.set().packs()[0].name, whole);
+    assert_eq!(std::fs::read_dir(repo.pack_path()).unwrap().count(), 8 + strangers.len());
+    let readable: BTreeSet<_> = repo.set().packs().iter().map(|pack| pack.name).collect();
+    assert_eq!(readable, BTreeSet::from([whole, orphan]));
 }
