@@ -13,11 +13,11 @@ use crate::objects::{Objects, pack_error};
 use crate::state::{HashOnly, ObjectSink};
 use crate::store::{check_network, check_owner};
 use crate::timeline::NewOperation;
-use crate::{ObjectId, OperationKind, Result, StoreId, StoreOptions, Worktree, refs, registry, session};
+use crate::{Durability, ObjectId, OperationKind, Result, StoreId, StoreOptions, Worktree, refs, registry, session};
 
 /// Makes the store under a temporary name and renames it into place. `Ok(false)`: another process was first.
 pub(crate) fn create(layout: &Layout, worktree: &Worktree, options: &StoreOptions) -> Result<bool> {
-    create_private_dirs(&layout.checkpoint_dir)?;
+    create_private_dirs(&layout.checkpoint_dir, options.durability)?;
     check_network(&layout.checkpoint_dir, options)?;
     let root = Dir::open(&layout.checkpoint_dir).context("open", &layout.checkpoint_dir)?;
     check_owner(&root, &layout.checkpoint_dir, 0o002)?;
@@ -40,8 +40,9 @@ pub(crate) fn create(layout: &Layout, worktree: &Worktree, options: &StoreOption
     made.map(|()| true)
 }
 
-/// Makes a directory and its missing parents, each with mode 0700.
-fn create_private_dirs(path: &Path) -> Result<()> {
+/// Makes a directory and its missing parents, each with mode 0700, durably: what is synced in a directory that a power cut
+/// takes away is gone with it.
+fn create_private_dirs(path: &Path, durability: Durability) -> Result<()> {
     let mut missing = Vec::new();
     let mut existing = path;
     while std::fs::symlink_metadata(existing).is_err() {
@@ -58,6 +59,7 @@ fn create_private_dirs(path: &Path) -> Result<()> {
             Err(err) if err.kind() == std::io::ErrorKind::AlreadyExists => {}
             Err(err) => return Err(err).context("create", &at),
         }
+        dir.sync(durability).context("sync", &at)?;
         dir = dir.open_dir(name.as_bytes()).context("open", &at)?;
     }
     Ok(())

@@ -10,7 +10,9 @@ use crate::error::Context;
 use crate::git_config::config_format;
 use crate::layout::{FORMAT, Layout, OWN, RecordFault, WORKTREE, WorktreeRecord, dir_identity};
 use crate::objects::Objects;
-use crate::{Error, Notice, Result, StoreFault, StoreId, StoreOptions, WorkspaceFault, Worktree, refs, registry};
+use crate::{
+    Durability, Error, Notice, Result, StoreFault, StoreId, StoreOptions, WorkspaceFault, Worktree, refs, registry,
+};
 
 /// A shadow repository bound to one directory. Cheap to clone; clones share everything. `Send + Sync`: threads wait for
 /// each other where processes would.
@@ -241,7 +243,7 @@ fn open_store(layout: Layout, worktree: Worktree, options: StoreOptions) -> Resu
         return Err(Error::store(&path, StoreFault::Newer(version)));
     }
     let objects = Objects::open(&dir, &path)?;
-    let own = open_own(&dir, &path)?;
+    let own = open_own(&dir, &path, options.durability)?;
     let mut notices = Vec::new();
     if let (Some(known), Some(now)) = (record.inode, dir_identity(worktree.path()))
         && known.1 != now.1
@@ -264,11 +266,12 @@ fn open_store(layout: Layout, worktree: Worktree, options: StoreOptions) -> Resu
 }
 
 /// The directory of our own files; made again where it was lost.
-fn open_own(dir: &Dir, path: &Path) -> Result<Dir> {
+fn open_own(dir: &Dir, path: &Path, durability: Durability) -> Result<Dir> {
     match dir.open_dir(OWN.as_bytes()) {
         Ok(own) => Ok(own),
         Err(err) if err.kind() == std::io::ErrorKind::NotFound => {
             dir.create_dir(OWN.as_bytes(), 0o700).context("create", path.join(OWN))?;
+            dir.sync(durability).context("sync", path)?;
             dir.open_dir(OWN.as_bytes()).context("open", path.join(OWN))
         }
         Err(err) => Err(err).context("open", path.join(OWN)),

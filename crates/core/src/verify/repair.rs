@@ -163,8 +163,9 @@ impl Repair<'_> {
         let store = self.session.store;
         let path = store.path.join(OWN).join(DAMAGED);
         match store.own.create_dir(DAMAGED.as_bytes(), 0o700) {
-            Err(err) if err.kind() != std::io::ErrorKind::AlreadyExists => return Err(err).context("create", path),
-            _ => {}
+            Ok(()) => store.own.sync(store.options.durability).context("sync", &path)?,
+            Err(err) if err.kind() == std::io::ErrorKind::AlreadyExists => {}
+            Err(err) => return Err(err).context("create", path),
         }
         store.own.open_dir(DAMAGED.as_bytes()).context("open", path)
     }

@@ -298,6 +298,8 @@ pub(super) fn write_ref(session: &crate::session::Session<'_>, tip: OperationId)
             let _ = store.dir.create_dir(b"refs", 0o700);
             let refs = store.dir.open_dir(b"refs").context("open", store.path.join("refs"))?;
             let _ = refs.create_dir(b"heads", 0o700);
+            let synced = refs.sync(store.options.durability).and_then(|()| store.dir.sync(store.options.durability));
+            synced.context("sync", store.path.join("refs"))?;
             refs.open_dir(b"heads").context("open", store.path.join("refs/heads"))?
         }
         Err(err) => return Err(err).context("open", store.path.join("refs/heads")),
