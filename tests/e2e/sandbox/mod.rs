@@ -23,7 +23,7 @@ use tempfile::TempDir;
 pub(crate) use call::{Call, Output};
 pub(crate) use faults::steps_of;
 pub(crate) use forge::Forge;
-pub(crate) use oracle::{assert_healthy, git_command};
+pub(crate) use oracle::{assert_healthy, assert_no_leftovers, assert_no_temporaries, git_command};
 pub(crate) use redact::redact;
 pub(crate) use tree::{Tree, assert_same};
 
@@ -139,7 +139,7 @@ impl Sandbox {
     /// Checks all stores and the workspace now.
     pub(crate) fn check(&self) {
         assert_healthy(&self.checkpoint_dir());
-        oracle::assert_no_temporaries(&self.w());
+        assert_no_temporaries(&self.w());
     }
 
     /// A call of the binary with the workspace as its current directory.

@@ -6,6 +6,7 @@
 //!
 //! A new feature joins by adding its verb to [`VERBS`], or its own cases to the tortures that fit.
 
+mod crashes;
 mod damage;
 mod kills;
 mod verbs;
@@ -53,6 +54,14 @@ impl Random {
     }
 }
 
+/// Tries a case; a panic is what went wrong.
+pub(crate) fn caught(try_it: impl FnOnce() -> Result<(), String>) -> Result<(), String> {
+    catch_unwind(AssertUnwindSafe(try_it)).unwrap_or_else(|panic| {
+        let text = panic.downcast_ref::<String>().cloned();
+        Err(text.or_else(|| panic.downcast_ref::<&str>().map(|text| (*text).to_owned())).unwrap_or_default())
+    })
+}
+
 /// The count of one torture.
 pub(crate) struct Tally {
     name: &'static str,
@@ -69,11 +78,7 @@ impl Tally {
 
     /// Tries a case of a kind. What it says went wrong, or panics with, is a loss.
     pub(crate) fn case(&mut self, kind: &str, try_it: impl FnOnce() -> Result<(), String>) {
-        let outcome = catch_unwind(AssertUnwindSafe(try_it)).unwrap_or_else(|panic| {
-            let text = panic.downcast_ref::<String>().cloned();
-            Err(text.or_else(|| panic.downcast_ref::<&str>().map(|text| (*text).to_owned())).unwrap_or_default())
-        });
-        self.count(kind, outcome);
+        self.count(kind, caught(try_it));
     }
 
     /// Counts a case that was tried elsewhere.
