@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 
 use crate::damage::{noise, with_extension};
-use crate::sandbox::{Output, Sandbox, Tree, assert_same};
+use crate::sandbox::{Output, Sandbox, Tree, assert_same, steps_of};
 
 /// Three checkpoints: `a` changes, `d/kept` does not, `gone` is in the first only. Their ids, oldest first.
 fn three(sandbox: &Sandbox) -> Vec<String> {
@@ -370,4 +370,30 @@ fn one_broken_store_hides_no_other_c24() {
     let whole: Vec<bool> = json["stores"].as_array().unwrap().iter().map(|store| store["whole"] == true).collect();
     assert_eq!(whole.iter().filter(|whole| **whole).count(), 1, "{output}");
     assert_eq!(whole.len(), 2, "{output}");
+}
+
+#[test]
+fn a_store_is_whole_wherever_a_save_was_killed() {
+    let prepare = || {
+        let sandbox = Sandbox::new();
+        // So many packs that the next save merges some.
+        for number in 0..11 {
+            sandbox.write("a", number.to_string());
+            sandbox.save(&number.to_string());
+        }
+        sandbox.write("a", "merges");
+        sandbox
+    };
+    let sandbox = prepare();
+    let (output, steps) = steps_of(sandbox.call(["save"]));
+    let _ = output.ok();
+    for number in 1..=steps {
+        let sandbox = prepare();
+        let _ = sandbox.call(["save"]).fault(number, "kill").run().killed();
+        for words in ["verify", "verify --full"] {
+            let output = sandbox.ckpt(words);
+            assert_eq!(output.code, Some(0), "step {number}: {output}");
+        }
+        sandbox.save("afterwards");
+    }
 }

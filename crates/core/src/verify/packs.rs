@@ -88,31 +88,40 @@ impl Packs {
 
     fn scan(&mut self, store: &Inner, dir: &Dir, objects: &Path, name: ObjectId) -> Result<()> {
         let lookup = |id: &ObjectId| store.objects.read(*id).ok();
-        let scan = match Scan::of(dir, name, store.options.thread_count(), &lookup) {
-            Ok(scan) => scan,
-            Err(ckpt_pack::Error::Io { action: "open", source, .. })
-                if source.kind() == std::io::ErrorKind::NotFound =>
-            {
-                // Merged meanwhile, or an idx alone.
-                if is_there(dir, &name, "idx") {
-                    self.count += 1;
-                    self.gone.push(name);
-                    self.fault(FaultKind::DamagedPack, file(objects, &name, "pack"), None, "it is missing".to_owned());
+        let scan = loop {
+            let scan = match Scan::of(dir, name, store.options.thread_count(), &lookup) {
+                Ok(scan) => scan,
+                Err(ckpt_pack::Error::Io { action: "open", source, .. })
+                    if source.kind() == std::io::ErrorKind::NotFound =>
+                {
+                    // Merged meanwhile, or an idx alone.
+                    if is_there(dir, &name, "idx") {
+                        self.count += 1;
+                        self.gone.push(name);
+                        let reason = "it is missing".to_owned();
+                        self.fault(FaultKind::DamagedPack, file(objects, &name, "pack"), None, reason);
+                    }
+                    return Ok(());
                 }
+                Err(ckpt_pack::Error::Damaged { reason, .. }) => {
+                    self.count += 1;
+                    self.fault(FaultKind::DamagedPack, file(objects, &name, "pack"), None, reason);
+                    return Ok(());
+                }
+                Err(err) => return Err(pack_error(objects, err)),
+            };
+            if !scan.lacks_idx() {
+                break scan;
+            }
+            // No lock is held: it may be on its way in or out, and nothing that counts as saved is in it alone.
+            if is_passing(store, dir, objects, &name)? {
                 return Ok(());
             }
-            Err(ckpt_pack::Error::Damaged { reason, .. }) => {
-                self.count += 1;
-                self.fault(FaultKind::DamagedPack, file(objects, &name, "pack"), None, reason);
-                return Ok(());
+            // Asked last, for an idx that came after the look at those that are on their way.
+            if !is_there(dir, &name, "idx") {
+                break scan;
             }
-            Err(err) => return Err(pack_error(objects, err)),
         };
-        // Somebody is publishing it, or was when a crash came: the next command that writes gives it its idx.
-        if !scan.idx_damage().is_empty() && !is_there(dir, &name, "idx") && Self::is_unpublished(store, objects, &name)?
-        {
-            return Ok(());
-        }
         self.count += 1;
         self.read_objects += scan.objects();
         self.read_bytes += scan.bytes();
@@ -132,11 +141,6 @@ impl Packs {
         Ok(())
     }
 
-    fn is_unpublished(store: &Inner, objects: &Path, name: &ObjectId) -> Result<bool> {
-        let unpublished = ckpt_pack::unpublished(&store.own).map_err(|err| pack_error(objects, err))?;
-        Ok(unpublished.contains_key(name))
-    }
-
     fn fault(&mut self, kind: FaultKind, file: PathBuf, object: Option<ObjectId>, reason: String) {
         self.faults.push(Fault { kind, file: Some(file), object, reason, mended: None });
     }
@@ -144,6 +148,15 @@ impl Packs {
 
 pub(super) fn file(objects: &Path, name: &ObjectId, extension: &str) -> PathBuf {
     objects.join(format!("pack/pack-{name}.{extension}"))
+}
+
+/// Whether a pack without an idx is none that lost it: somebody is publishing it, or removing it after a merge, or was
+/// when a crash came, and the next command that writes settles it.
+fn is_passing(store: &Inner, dir: &Dir, objects: &Path, name: &ObjectId) -> Result<bool> {
+    let fail = |err| pack_error(objects, err);
+    Ok(ckpt_pack::unpublished(&store.own).map_err(fail)?.contains_key(name)
+        || ckpt_pack::keep_merged(dir).map_err(fail)?.contains(name)
+        || !is_there(dir, name, "pack"))
 }
 
 fn is_there(dir: &Dir, name: &ObjectId, extension: &str) -> bool {

@@ -45,6 +45,7 @@ pub struct Scan {
     entries: Vec<Scanned>,
     pack_damage: Vec<Damage>,
     idx_damage: Vec<Damage>,
+    lacks_idx: bool,
     bytes: u64,
 }
 
@@ -103,10 +104,14 @@ impl Scan {
     /// [`Scan::pack_damage`] and [`Scan::idx_damage`].
     pub fn of(pack_dir: &Dir, name: ObjectId, threads: usize, lookup: &Lookup<'_>) -> Result<Self> {
         let (file, stat) = open_regular(pack_dir, &name, "pack")?;
+        let mut lacks_idx = false;
         let (known, idx_fault) = match read_idx(pack_dir, &name) {
             Ok((entries, pack)) => (entries, (pack != name).then(|| "it is the idx of another pack".to_owned())),
             Err(Error::Damaged { reason, .. }) => (Vec::new(), Some(reason)),
-            Err(err) if err.is_vanished() => (Vec::new(), Some("it is missing".to_owned())),
+            Err(err) if err.is_vanished() => {
+                lacks_idx = true;
+                (Vec::new(), Some("it is missing".to_owned()))
+            }
             Err(err) => return Err(err),
         };
         let mut scan = Self {
@@ -116,6 +121,7 @@ impl Scan {
             entries: Vec::new(),
             pack_damage: Vec::new(),
             idx_damage: idx_fault.into_iter().map(|reason| Damage { id: None, reason }).collect(),
+            lacks_idx,
             bytes: stat.size,
         };
         let ids: HashMap<u64, ObjectId> = known.iter().map(|entry| (entry.offset, entry.id)).collect();
@@ -153,6 +159,11 @@ impl Scan {
     /// What is wrong with its idx; empty when it is whole.
     pub fn idx_damage(&self) -> &[Damage] {
         &self.idx_damage
+    }
+
+    /// Whether there was no idx when it was looked for.
+    pub fn lacks_idx(&self) -> bool {
+        self.lacks_idx
     }
 
     /// Number of objects that were read and are whole.
