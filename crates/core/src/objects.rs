@@ -149,15 +149,11 @@ impl Objects {
         }
     }
 
-    /// Ids in our packs that begin with `prefix` (lower-case hex digits), each once.
+    /// Ids in our packs that begin with `prefix` (lower-case hex digits), each once. Of the packs that are there now:
+    /// that nothing is found is no reason to look again, so another process's newest ones have to be seen at once.
     pub(crate) fn with_prefix(&self, prefix: &str) -> Result<BTreeSet<ObjectId>> {
-        let fail = |err| pack_error(&self.path, err);
-        let mut found = BTreeSet::new();
-        for pack in self.packs.packs() {
-            let ids = self.packs.ids(&pack.name).map_err(fail)?;
-            found.extend(ids.filter(|id| id.to_string().starts_with(prefix)));
-        }
-        Ok(found)
+        self.refresh()?;
+        self.packs.ids_where(|id| id.to_string().starts_with(prefix)).map_err(|err| pack_error(&self.path, err))
     }
 
     /// libgit2 opens what it finds in the directory of packs, and would wait for the writer of a FIFO.

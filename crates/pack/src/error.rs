@@ -75,7 +75,7 @@ impl Error {
     }
 
     /// Whether a file that was listed is gone, as after a merge by another process.
-    pub(crate) fn is_vanished(&self) -> bool {
+    pub fn is_vanished(&self) -> bool {
         matches!(self, Self::Io { action: "open", source, .. } if source.kind() == io::ErrorKind::NotFound)
     }
 }

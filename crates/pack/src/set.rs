@@ -1,5 +1,7 @@
 //! All packs of a directory, for reading.
 
+use std::cell::RefCell;
+use std::collections::BTreeSet;
 use std::io::Write;
 use std::sync::{Arc, PoisonError, RwLock};
 
@@ -13,11 +15,14 @@ use crate::{Error, Kind, ObjectHasher, ObjectId, Result};
 /// Packs whose files stay open, once they were opened; at most an eighth of what the process may open.
 const STAY_OPEN: usize = 64;
 
+/// How often a directory is listed in which packs go while it is listed or asked.
+const LISTINGS: usize = 10;
+
 /// The packs of one directory. Shared between threads without further ado.
 ///
 /// It knows the packs that were there when it was opened or last refreshed. A miss is a miss: nothing is listed again
 /// for it. When a pack that is listed turns out to be gone, as after a merge by another process, the directory is
-/// listed once more and the question asked again.
+/// listed again and the question asked once more, a few times at most.
 #[derive(Debug)]
 pub struct PackSet {
     dir: Arc<Dir>,
@@ -99,6 +104,22 @@ impl PackSet {
     pub fn refresh(&self) -> Result<()> {
         let known = self.listing();
         let mut listing = Listing::default();
+        for _ in 0..LISTINGS {
+            let (listed, is_whole) = self.list(&known)?;
+            listing = listed;
+            if is_whole {
+                break;
+            }
+        }
+        *self.listing.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(listing);
+        Ok(())
+    }
+
+    /// What is in the directory, and whether that holds all that was: a pack that a merge removes while we list may have
+    /// gone into one that came after we looked.
+    fn list(&self, known: &Listing) -> Result<(Listing, bool)> {
+        let mut listing = Listing::default();
+        let mut is_whole = true;
         for name in names(&self.dir, "idx")? {
             let same = known.packs.iter().find(|pack| pack.name == name && pack.is_current());
             if let Some(pack) = same {
@@ -109,8 +130,11 @@ impl PackSet {
                 Ok(pack) => listing.packs.push(Arc::new(pack)),
                 Err(err) if err.is_vanished() => {
                     // Either removed since the listing, or an idx without its pack.
-                    if self.dir.try_stat(&file_name(&name, "idx")).ok().flatten().is_some() {
-                        listing.damaged.push(PackProblem { name, reason: "the pack is missing".to_owned() });
+                    match self.dir.try_stat(&file_name(&name, "idx")) {
+                        Ok(Some(_)) => {
+                            listing.damaged.push(PackProblem { name, reason: "the pack is missing".to_owned() });
+                        }
+                        _ => is_whole = false,
                     }
                 }
                 Err(Error::Damaged { reason, .. }) => listing.damaged.push(PackProblem { name, reason }),
@@ -119,8 +143,7 @@ impl PackSet {
         }
         // Most objects are in the largest packs.
         listing.packs.sort_by_key(|pack| std::cmp::Reverse(pack.idx.count()));
-        *self.listing.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(listing);
-        Ok(())
+        Ok((listing, is_whole))
     }
 
     /// The packs, the one with most objects first.
@@ -197,7 +220,7 @@ impl PackSet {
 
     /// Where the object is, in every pack that has it.
     fn places(&self, id: &ObjectId) -> Result<Vec<(Arc<Pack>, Place)>> {
-        let places = std::cell::RefCell::new(Vec::new());
+        let places = RefCell::new(Vec::new());
         let all = self.ask(|pack| -> Result<Option<()>> {
             if let Some(place) = pack.find(id)? {
                 places.borrow_mut().push((Arc::clone(pack), place));
@@ -230,6 +253,20 @@ impl PackSet {
         Ok(ids.into_iter())
     }
 
+    /// All ids in all packs that `wanted` says yes to, in order, each once.
+    ///
+    /// # Errors
+    /// [`Error::Io`] or [`Error::Damaged`] when an idx cannot be read.
+    pub fn ids_where(&self, wanted: impl Fn(&ObjectId) -> bool) -> Result<BTreeSet<ObjectId>> {
+        let found = RefCell::new(BTreeSet::new());
+        self.ask(|pack| {
+            let ids = pack.idx.ids(&*pack.idx_file()?).map_err(in_file(pack.name, "idx"))?;
+            found.borrow_mut().extend(ids.into_iter().filter(&wanted));
+            Ok(None::<()>)
+        })?;
+        Ok(found.into_inner())
+    }
+
     /// A listed pack.
     pub(crate) fn pack(&self, name: &ObjectId) -> Result<Arc<Pack>> {
         let listing = self.listing();
@@ -246,17 +283,17 @@ impl PackSet {
         Arc::clone(&self.listing.read().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Asks one pack after the other until one has an answer; once more from the start if a pack is gone. An error of
-    /// one pack counts only if no other has an answer.
+    /// Asks one pack after the other until one has an answer; again from the start if a pack is gone. An error of one
+    /// pack counts only if no other has an answer.
     fn ask<T>(&self, question: impl Fn(&Arc<Pack>) -> Result<Option<T>>) -> Result<Option<T>> {
-        let mut relisted = false;
+        let mut listings = 0;
         'listed: loop {
             let mut failed = None;
             for pack in &self.listing().packs {
                 match question(pack) {
                     Ok(None) => {}
-                    Err(err) if err.is_vanished() && !relisted => {
-                        relisted = true;
+                    Err(err) if err.is_vanished() && listings < LISTINGS => {
+                        listings += 1;
                         self.refresh()?;
                         continue 'listed;
                     }

@@ -45,25 +45,37 @@ impl Sample {
     pub(super) fn read(&self, store: &Inner) -> Result<(Vec<ObjectId>, u64, u64)> {
         let packs = store.objects.packs();
         let fail = |err| pack_error(&store.path.join("objects"), err);
-        let mut wanted = Vec::new();
-        for pack in packs.packs() {
-            let ids = packs.ids(&pack.name).map_err(fail)?;
-            wanted.extend(ids.filter(|id| self.contains(id)).map(|id| (pack.name, id)));
-        }
+        let wanted = loop {
+            let of_pack = |name: ObjectId| {
+                let ids = packs.ids(&name)?.filter(|id| self.contains(id)).map(move |id| (name, id));
+                Ok(ids.collect::<Vec<_>>())
+            };
+            let listed: Result<Vec<_>, _> = packs.packs().into_iter().map(|pack| of_pack(pack.name)).collect();
+            match listed {
+                Ok(listed) => break listed.concat(),
+                // Its objects are in another one by now.
+                Err(err) if is_merged(&err) => store.objects.refresh()?,
+                Err(err) => return Err(fail(err)),
+            }
+        };
         let threads = store.options.thread_count();
         let run = |part: &[(ObjectId, ObjectId)]| -> Result<(BTreeMap<ObjectId, ()>, u64)> {
             let (mut bad, mut bytes) = (BTreeMap::new(), 0);
             for (pack, id) in part {
                 store.interrupted()?;
-                match packs.stream_in(pack, id, &mut std::io::sink()) {
+                let read = match packs.stream_in(pack, id, &mut std::io::sink()) {
+                    Err(err) if is_merged(&err) => packs.stream(id, &mut std::io::sink()),
+                    read => read,
+                };
+                match read {
                     Ok(Some(ckpt_pack::Found::Whole(header))) => bytes += header.size,
                     Ok(Some(ckpt_pack::Found::Deltified)) => {
                         if store.objects.read(*id).is_err() {
                             bad.insert(*pack, ());
                         }
                     }
-                    // It was merged meanwhile.
-                    Ok(None) | Err(ckpt_pack::Error::UnknownPack { .. }) => {}
+                    // Whether that matters is told by what is reached.
+                    Ok(None) => {}
                     Err(ckpt_pack::Error::Damaged { .. }) => {
                         bad.insert(*pack, ());
                     }
@@ -99,6 +111,11 @@ impl Sample {
         let tmp = format!("{TMP}{token}-sample").into_bytes();
         let _ = store.own.write_atomic(&tmp, SAMPLE, text.as_bytes(), Durability::None);
     }
+}
+
+/// Whether a pack went into another one since it was listed.
+fn is_merged(err: &ckpt_pack::Error) -> bool {
+    matches!(err, ckpt_pack::Error::UnknownPack { .. }) || err.is_vanished()
 }
 
 #[cfg(test)]

@@ -25,7 +25,7 @@ fn merged_packs_hold_all_objects_and_replace_the_others() {
         all.extend(objects);
     }
     let set = repo.set();
-    let reader = repo.set();
+    let (reader, searcher) = (repo.set(), repo.set());
     let plan = plan_merge(&set.packs());
     assert_eq!(plan.len(), 9);
     let merged = merge(&set, &plan, &repo.tmp_dir(), "m", 0, Durability::Full).unwrap();
@@ -40,6 +40,7 @@ fn merged_packs_hold_all_objects_and_replace_the_others() {
         repo.check_object(&reader, hash_object(*kind, content).unwrap(), *kind, content);
     }
     assert_eq!(reader.packs().len(), 1);
+    assert_eq!(searcher.ids_where(|_| true).unwrap().len(), merged.objects);
     set.refresh().unwrap();
     // Merging with a further pack keeps the names of all.
     let more = repo.save(&[(Kind::Blob, b"more".to_vec())]);
