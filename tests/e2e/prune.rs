@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::sandbox::{Sandbox, Tree, assert_same};
+use crate::sandbox::{Sandbox, Tree, assert_same, steps_of};
 
 #[test]
 fn prune_gives_a_reason_for_each_store_and_asks_u3() {
@@ -72,4 +72,23 @@ fn a_renamed_workspace_is_told_with_and_without_a_store_at_its_new_place() {
     for words in ["prune", "workspaces -l"] {
         let _ = sandbox.ckpt(words).ok().says("moved").says("has a store of its own there");
     }
+}
+
+#[test]
+fn prune_takes_away_what_a_killed_first_save_left() {
+    let (output, steps) = steps_of(Sandbox::new().call(["save"]));
+    let _ = output.ok();
+    let mut left_over = 0;
+    for number in 1..=steps {
+        let sandbox = Sandbox::new();
+        let _ = sandbox.call(["save"]).fault(number, "kill").run().killed();
+        let is_begun = |sandbox: &Sandbox| {
+            sandbox.stores().iter().any(|store| store.file_name().unwrap().to_string_lossy().starts_with("tmp-"))
+        };
+        left_over += usize::from(is_begun(&sandbox));
+        fs::remove_dir(sandbox.w()).unwrap();
+        let output = sandbox.call(["prune", "--yes"]).dir(sandbox.root()).run().ok();
+        assert!(sandbox.stores().is_empty(), "step {number}: {:?} {output}", sandbox.stores());
+    }
+    assert!(left_over > 0, "no kill left anything");
 }

@@ -78,7 +78,8 @@ pub fn remove_store(store: &Path, options: &StoreOptions) -> Result<Removal> {
     Ok(Removal::Removed { worktree, bytes })
 }
 
-/// Deletes what removals left under `checkpoint_dir` that were interrupted. Those that still run are left alone.
+/// Deletes what was left under `checkpoint_dir` when the removal of a store was interrupted, or the making of one: nobody
+/// may ever come to make that one again. Those that still run are left alone.
 ///
 /// # Errors
 /// [`Error::Io`], after which the next call goes on.
@@ -90,18 +91,13 @@ pub fn sweep_removed(checkpoint_dir: &Path) -> Result<()> {
     };
     let mut entries = Entries::default();
     root.read_entries(&mut entries).context("read", checkpoint_dir)?;
-    let prefix = format!("{TMP}{REMOVED}");
-    for entry in entries.iter().filter(|entry| entry.name.starts_with(prefix.as_bytes())) {
+    for entry in entries.iter() {
         let path = checkpoint_dir.join(OsStr::from_bytes(entry.name));
-        let Some(key) = std::str::from_utf8(&entry.name[prefix.len()..]).ok().and_then(|rest| rest.split('-').next())
-        else {
-            continue;
-        };
-        let layout =
-            Layout { checkpoint_dir: checkpoint_dir.to_owned(), key: key.to_owned(), store_name: String::new() };
+        let Some(key) = key_of_temporary(entry.name) else { continue };
+        let layout = Layout { checkpoint_dir: checkpoint_dir.to_owned(), key, store_name: String::new() };
         let locks = session::locks_dir(&layout)?;
         let holder = std::process::id().to_string();
-        // Whoever removes a store holds its lock until the last file is deleted.
+        // Whoever makes a store, or removes one, holds its lock until the last file is there, or deleted.
         let name = layout.lock_name();
         match Lock::acquire(&locks, name.as_bytes(), &holder, Duration::ZERO, &mut |_| {}, &|| false) {
             Ok(_lock) => root.remove_tree(entry.name).context("remove", path)?,
@@ -110,6 +106,13 @@ pub fn sweep_removed(checkpoint_dir: &Path) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// The key in the name of a temporary beside the stores.
+fn key_of_temporary(name: &[u8]) -> Option<String> {
+    let rest = std::str::from_utf8(name).ok()?.strip_prefix(TMP)?;
+    let (key, _) = rest.strip_prefix(REMOVED).unwrap_or(rest).split_once('-')?;
+    (key.len() == 16 && key.bytes().all(|byte| byte.is_ascii_hexdigit())).then(|| key.to_owned())
 }
 
 impl CheckpointStore {

@@ -74,7 +74,7 @@ pub(crate) fn run(app: &App, args: &PruneArgs) -> Result<Exit> {
     };
     if removable == 0 {
         if args.yes {
-            // What an interrupted prune left goes all the same.
+            // What was left of a removal, or of making a store, that was interrupted goes without being asked for.
             service.prune(plan)?;
         }
         app.printer.say(format_args!("nothing to remove in {}", quoting::path(&checkpoint_dir)));
