@@ -23,7 +23,8 @@ pub(crate) struct Args {
 }
 
 /// Where tortures are: a package, a test binary of it, and what their names begin with.
-const PLACES: [(&str, &str, &str); 1] = [("ckpt-cli", "e2e", "torture::")];
+const PLACES: [(&str, &str, &str); 2] =
+    [("ckpt-cli", "e2e", "torture::"), ("ckpt-service", "torture_threads", "threads_")];
 
 /// Begins the line of a torture.
 const MARK: &str = "torture\t";
