@@ -8,6 +8,7 @@
 
 mod crashes;
 mod damage;
+mod editors;
 mod kills;
 mod many;
 mod tally;
