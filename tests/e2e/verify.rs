@@ -397,3 +397,21 @@ fn a_store_is_whole_wherever_a_save_was_killed() {
         sandbox.save("afterwards");
     }
 }
+
+#[test]
+fn a_repair_that_is_killed_at_any_step_removes_no_pack_x4() {
+    let prepare = |sandbox: &Sandbox| {
+        three(sandbox);
+        for idx in with_extension(&sandbox.store().join("objects/pack"), "idx") {
+            fs::remove_file(idx).unwrap();
+        }
+        "verify --repair".to_owned()
+    };
+    crate::crash::at_each_step("kill", &prepare, 1, &|number, sandbox, output| {
+        let _ = output.killed();
+        let repaired = sandbox.ckpt("verify --repair");
+        assert_eq!(repaired.code, Some(0), "step {number}: {repaired}");
+        let _ = sandbox.ckpt("reset HEAD~2").ok();
+        assert_eq!(sandbox.text("gone"), "only in the first", "step {number}");
+    });
+}

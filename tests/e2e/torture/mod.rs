@@ -11,8 +11,17 @@ mod damage;
 mod editors;
 mod kills;
 mod many;
+mod power;
 mod tally;
 mod verbs;
 
+use std::io::Write;
+
 pub(crate) use tally::{Random, Tally, caught, either, is_long};
 pub(crate) use verbs::{VERBS, Verb};
+
+/// Prints the line of a torture that cannot be here.
+pub(crate) fn skipped(name: &str, reason: &str) {
+    let line = format!("torture\t{name}\t0\t0\t0\t0 s\tskipped: {}\n", reason.lines().collect::<Vec<_>>().join(" "));
+    std::io::stdout().write_all(line.as_bytes()).unwrap();
+}
