@@ -21,8 +21,10 @@ use crate::{Error, ObjectFault, ObjectId, Result};
 
 /// Directories that are kept in memory once they were read.
 const LISTINGS: NonZeroUsize = NonZeroUsize::new(512).expect("it is not zero");
-/// Larger directories are not kept.
-const KEPT_ENTRIES: usize = 1000;
+/// Directories with more entries are large.
+const LARGE_ENTRIES: usize = 1000;
+/// Large directories that are kept: a restore asks for one of them once for each of its entries.
+const LARGE_LISTINGS: NonZeroUsize = NonZeroUsize::new(4).expect("it is not zero");
 
 /// The objects of one store. Shared by threads.
 pub(crate) struct Objects {
@@ -30,6 +32,7 @@ pub(crate) struct Objects {
     path: PathBuf,
     fallback: Mutex<Option<git2::Odb<'static>>>,
     listings: Mutex<LruCache<Stored, Arc<Listing>>>,
+    large_listings: Mutex<LruCache<Stored, Arc<Listing>>>,
 }
 
 impl Objects {
@@ -47,8 +50,8 @@ impl Objects {
 
     fn of_packs(pack_dir: Dir, path: PathBuf) -> Result<Self> {
         let packs = PackSet::open(pack_dir).map_err(|err| pack_error(&path, err))?;
-        let listings = Mutex::new(LruCache::new(LISTINGS));
-        Ok(Self { packs, path, fallback: Mutex::new(None), listings })
+        let [listings, large_listings] = [LISTINGS, LARGE_LISTINGS].map(|kept| Mutex::new(LruCache::new(kept)));
+        Ok(Self { packs, path, fallback: Mutex::new(None), listings, large_listings })
     }
 
     pub(crate) fn packs(&self) -> &PackSet {
@@ -57,13 +60,15 @@ impl Objects {
 
     /// A directory that was read before, or `read` now. Restores and comparisons ask for the same ones path by path.
     pub(crate) fn listing(&self, stored: Stored, read: impl FnOnce() -> Result<Listing>) -> Result<Arc<Listing>> {
-        if let Some(known) = self.listings.lock().unwrap_or_else(PoisonError::into_inner).get(&stored) {
-            return Ok(Arc::clone(known));
+        for listings in [&self.listings, &self.large_listings] {
+            if let Some(known) = listings.lock().unwrap_or_else(PoisonError::into_inner).get(&stored) {
+                return Ok(Arc::clone(known));
+            }
         }
         let listing = Arc::new(read()?);
-        if listing.entries.len() <= KEPT_ENTRIES {
-            self.listings.lock().unwrap_or_else(PoisonError::into_inner).put(stored, Arc::clone(&listing));
-        }
+        let is_large = listing.entries.len() > LARGE_ENTRIES;
+        let listings = if is_large { &self.large_listings } else { &self.listings };
+        listings.lock().unwrap_or_else(PoisonError::into_inner).put(stored, Arc::clone(&listing));
         Ok(listing)
     }
 
