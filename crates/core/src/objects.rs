@@ -161,19 +161,38 @@ impl Objects {
         self.packs.ids_where(|id| id.to_string().starts_with(prefix)).map_err(|err| pack_error(&self.path, err))
     }
 
-    /// libgit2 opens what it finds in the directory of packs, and would wait for the writer of a FIFO.
+    /// libgit2 opens what it finds: it would wait for the writer of a FIFO, and follow links and `info/alternates` to what
+    /// lies outside the store.
     fn check_files(&self, id: ObjectId) -> Result<()> {
-        let mut names = Entries::default();
-        let path = self.path.join("pack");
-        Dir::open(&path).and_then(|dir| dir.read_entries(&mut names)).context("read", path)?;
-        let is_file = |kind: Option<FileKind>| kind.is_none_or(|kind| kind == FileKind::File);
-        match names.iter().find(|entry| !is_file(entry.kind)) {
-            None => Ok(()),
-            Some(entry) => {
+        let refuse = |what: &str| Err(Error::object(id, ObjectFault::Damaged(what.to_owned())));
+        let objects = Dir::open(&self.path).context("open", &self.path)?;
+        let below = |name: &[u8]| match objects.open_dir(name) {
+            Ok(dir) => Ok(Some(dir)),
+            Err(err) if err.kind() == std::io::ErrorKind::NotFound => Ok(None),
+            Err(err) => Err(err).context("open", self.path.join(String::from_utf8_lossy(name).as_ref())),
+        };
+        if let Some(packs) = below(b"pack")? {
+            let mut names = Entries::default();
+            packs.read_entries(&mut names).context("read", self.path.join("pack"))?;
+            let is_file = |kind: Option<FileKind>| kind.is_none_or(|kind| kind == FileKind::File);
+            if let Some(entry) = names.iter().find(|entry| !is_file(entry.kind)) {
                 let name = String::from_utf8_lossy(entry.name);
-                Err(Error::object(id, ObjectFault::Damaged(format!("objects/pack/{name} is no regular file"))))
+                return refuse(&format!("objects/pack/{name} is no regular file"));
             }
         }
+        let stat = |dir: &Dir, name: &str| dir.try_stat(name.as_bytes()).context("look at", self.path.join(name));
+        if let Some(info) = below(b"info")?
+            && stat(&info, "alternates")?.is_some()
+        {
+            return refuse("objects/info/alternates names another repository, and nothing outside the store is read");
+        }
+        let hex = id.to_string();
+        if let Some(loose) = below(&hex.as_bytes()[..2])?
+            && stat(&loose, &hex[2..])?.is_some_and(|stat| stat.kind != FileKind::File)
+        {
+            return refuse("what stands at its place is no regular file");
+        }
+        Ok(())
     }
 
     fn read_fallback(&self, id: ObjectId) -> Result<(Kind, Vec<u8>)> {
