@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use ckpt_fs::{Dir, Entries};
+use ckpt_fs::{Dir, Entries, FileKind};
 
 use crate::{Error, ObjectId, Result};
 
@@ -59,7 +59,11 @@ impl Keep {
         match read {
             Ok(_) => Ok(Self::parse(&start).ours),
             Err(err) if err.kind() == std::io::ErrorKind::NotFound => Ok(false),
-            Err(err) => Err(Error::io("read", file)(err)),
+            // A directory or a link of that name keeps nothing.
+            Err(err) => match dir.try_stat(&file) {
+                Ok(Some(stat)) if stat.kind != FileKind::File => Ok(false),
+                _ => Err(Error::io("read", file)(err)),
+            },
         }
     }
 
