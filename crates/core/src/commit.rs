@@ -6,6 +6,9 @@ use crate::ObjectId;
 
 /// Longest value of a header in bytes, after encoding.
 pub(crate) const MAX_HEADER: usize = 1024;
+/// Larger numbers are in no header of ours: whoever adds to one, or sums some of them up, need not fear the end, and
+/// readers of JSON lose no digit.
+const MAX_NUMBER: u64 = 1 << 53;
 
 /// A commit object: identity `ckpt <ckpt@localhost>`, UTC.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -84,6 +87,11 @@ impl Commit {
     /// The header `name` parsed from its text.
     pub(crate) fn parsed<T: std::str::FromStr>(&self, name: &str) -> Option<T> {
         std::str::from_utf8(self.header(name)?).ok()?.parse().ok()
+    }
+
+    /// The header `name` as a count or a place in an order.
+    pub(crate) fn number(&self, name: &str) -> Option<u64> {
+        self.parsed(name).filter(|number| *number <= MAX_NUMBER)
     }
 }
 
