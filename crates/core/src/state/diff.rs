@@ -1,5 +1,6 @@
 //! Where two states differ.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use super::{EntryInfo, EntryKind, Listing, MAX_DEPTH, Node};
@@ -24,6 +25,36 @@ struct Frame {
     at_new: usize,
 }
 
+/// Entries that are told before anybody asks how many of them are told again and again.
+const FREE: u64 = 1_000_000;
+/// How often the average entry may be told: a tree whose directories stand in each other ten times, ten levels deep, is
+/// a kilobyte in the store and 10,000,000,000 files in a worktree.
+const MAX_SHARING: u64 = 100;
+
+/// What a walk has met, to notice one that would not end.
+#[derive(Default)]
+pub(super) struct Met {
+    trees: HashSet<ObjectId>,
+    /// Entries of the directories that were met, each directory once.
+    own: u64,
+    told: u64,
+}
+
+impl Met {
+    /// Takes note of a directory with so many entries; `tree` is the one that the store has of it.
+    pub(super) fn dir(&mut self, tree: Option<ObjectId>, entries: usize) -> Result<()> {
+        if tree.is_none_or(|tree| self.trees.insert(tree)) {
+            self.own += entries as u64;
+        }
+        self.told += entries as u64;
+        if self.told <= FREE || self.told / MAX_SHARING <= self.own {
+            return Ok(());
+        }
+        let what = format!("it has more than {FREE} entries, of which only {} are different ones", self.own);
+        Err(Error::object(tree.unwrap_or(ObjectId::ZERO), ObjectFault::Unsafe(what)))
+    }
+}
+
 /// Whether two directories are the same without looking into them.
 pub(crate) fn same(a: &Node, b: &Node) -> bool {
     match (a, b) {
@@ -37,8 +68,9 @@ pub(crate) fn same(a: &Node, b: &Node) -> bool {
 /// `None` has nothing.
 pub(crate) fn changes(objects: &Objects, old: Option<&Node>, new: Option<&Node>) -> Result<Vec<Change>> {
     let mut changes = Vec::new();
+    let mut met = Met::default();
     let mut frames = Vec::new();
-    frames.extend(open(objects, Vec::new(), old, new)?);
+    frames.extend(open(objects, &mut met, Vec::new(), old, new)?);
     while let Some(frame) = frames.last_mut() {
         let before = frame.old.as_ref().and_then(|listing| listing.entries.get(frame.at_old));
         let after = frame.new.as_ref().and_then(|listing| listing.entries.get(frame.at_new));
@@ -70,20 +102,32 @@ pub(crate) fn changes(objects: &Objects, old: Option<&Node>, new: Option<&Node>)
                     ObjectFault::Unsafe(format!("it has more than {MAX_DEPTH} levels")),
                 ));
             }
-            frames.extend(open(objects, path, dirs.0.as_ref(), dirs.1.as_ref())?);
+            frames.extend(open(objects, &mut met, path, dirs.0.as_ref(), dirs.1.as_ref())?);
         }
     }
     Ok(changes)
 }
 
 /// The frame of one directory; none where both sides are the same.
-fn open(objects: &Objects, path: Vec<u8>, old: Option<&Node>, new: Option<&Node>) -> Result<Option<Frame>> {
+fn open(
+    objects: &Objects,
+    met: &mut Met,
+    path: Vec<u8>,
+    old: Option<&Node>,
+    new: Option<&Node>,
+) -> Result<Option<Frame>> {
     if let (Some(old), Some(new)) = (old, new)
         && same(old, new)
     {
         return Ok(None);
     }
-    let load = |node: Option<&Node>| node.map(|node| node.load(objects)).transpose();
+    let mut load = |node: Option<&Node>| -> Result<Option<Arc<Listing>>> {
+        let Some(node) = node else { return Ok(None) };
+        let listing = node.load(objects)?;
+        let tree = if let Node::Stored(stored) = node { Some(stored.tree) } else { None };
+        met.dir(tree, listing.entries.len())?;
+        Ok(Some(listing))
+    };
     Ok(Some(Frame { path, old: load(old)?, new: load(new)?, at_old: 0, at_new: 0 }))
 }
 

@@ -179,7 +179,8 @@ pub(crate) fn tree_entries(bytes: &[u8]) -> impl Iterator<Item = Option<(u32, &[
         rest = None;
         let parsed = (|| {
             let space = bytes.iter().take(8).position(|&byte| byte == b' ')?;
-            let mode = u32::from_str_radix(std::str::from_utf8(&bytes[..space]).ok()?, 8).ok()?;
+            let digits = std::str::from_utf8(&bytes[..space]).ok().filter(|digits| !digits.starts_with('+'))?;
+            let mode = u32::from_str_radix(digits, 8).ok()?;
             let after = &bytes[space + 1..];
             let nul = after.iter().position(|&byte| byte == 0)?;
             let id = ObjectId::from_slice(after.get(nul + 1..nul + 21)?)?;

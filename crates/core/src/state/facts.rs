@@ -5,6 +5,7 @@
 
 use ckpt_pack::Kind;
 
+use super::diff::Met;
 use super::{EntryKind, Listing, encode};
 use crate::commit::{percent_decode, percent_encode};
 use crate::objects::Objects;
@@ -83,8 +84,10 @@ pub(super) fn read(objects: &Objects, id: ObjectId) -> Result<DirFacts> {
 pub(crate) fn omitted(objects: &Objects, id: ObjectId) -> Result<Vec<Omitted>> {
     let mut omitted = Vec::new();
     let mut dirs = vec![(Vec::new(), id)];
+    let mut met = Met::default();
     while let Some((dir, id)) = dirs.pop() {
         let facts = read(objects, id)?;
+        met.dir(Some(id), facts.omitted.len() + facts.children.len())?;
         for (name, reason) in facts.omitted {
             // Whoever can write the store decides about these names.
             let path = RepoPath::new(join(&dir, &name))
@@ -114,7 +117,8 @@ fn parse(text: &[u8], facts: &mut DirFacts) -> Option<()> {
 }
 
 fn parse_mode(text: &[u8]) -> Option<u16> {
-    u16::from_str_radix(std::str::from_utf8(text).ok()?, 8).ok().filter(|mode| *mode <= 0o777)
+    let text = std::str::from_utf8(text).ok().filter(|text| !text.starts_with('+'))?;
+    u16::from_str_radix(text, 8).ok().filter(|mode| *mode <= 0o777)
 }
 
 /// Defaults that a directory's entries get: in each class the most frequent mode among its own entries; the inherited
@@ -220,7 +224,9 @@ mod tests {
 
     #[test]
     fn damaged_facts_are_refused() {
-        for bad in ["mode 9 a", "mode 1777 a", "default tree 644", "omitted maybe x", "hello", "mode 644 %2"] {
+        for bad in
+            ["mode 9 a", "mode 1777 a", "default tree 644", "omitted maybe x", "hello", "mode 644 %2", "mode +644 a"]
+        {
             assert!(parse(bad.as_bytes(), &mut DirFacts::default()).is_none(), "{bad}");
         }
     }
