@@ -8,7 +8,7 @@ use crate::sandbox::{Sandbox, is_root, skip};
 
 /// Runs a script in which `$CKPT` is the binary and mounts are private; its stdout. `None`, with the reason printed, where
 /// nothing can be mounted.
-fn with_mounts(sandbox: &Sandbox, script: &str) -> Option<String> {
+pub(crate) fn with_mounts(sandbox: &Sandbox, script: &str) -> Option<String> {
     let unshare: &[&str] = if is_root() { &["-m"] } else { &["-rm"] };
     let can = Command::new("unshare").args(unshare).args(["mount", "-t", "tmpfs", "none", "/mnt"]).output();
     if !can.is_ok_and(|output| output.status.success()) {

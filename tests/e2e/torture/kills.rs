@@ -1,8 +1,8 @@
 //! Every verb, killed at every step, or given an error there: afterwards it was done or it was not, the next command
 //! settles which, and no byte is gone.
 
+use super::verbs::settles;
 use super::{Tally, VERBS, Verb, is_long};
-use crate::crash::assert_nothing_lost;
 use crate::sandbox::{Sandbox, steps_of};
 
 /// Steps between two that are tried, in the short form.
@@ -47,24 +47,5 @@ fn one(verb: &Verb, number: u64, fault: &str) -> Result<(), String> {
     let before = sandbox.tree();
     let output = sandbox.call(words.split(' ')).fault(number, fault).run();
     let what = format!("{words}, {fault} at step {number}: {output}");
-    assert_nothing_lost(&before, &sandbox, &what);
-    // A repair that stopped is begun again.
-    if verb.name == "repair" {
-        let _ = sandbox.ckpt("verify --repair").ok();
-    }
-    let next = sandbox.ckpt("status");
-    let now = sandbox.tree();
-    if now != before && now != expected {
-        return Err(format!("neither old nor new: {}{what}{next}", before.differences(&now)));
-    }
-    if output.code == Some(0) && now != expected {
-        return Err(format!("it said that it was done: {}{what}", expected.differences(&now)));
-    }
-    assert_nothing_lost(&before, &sandbox, &what);
-    let id = sandbox.save("afterwards");
-    sandbox.write("a", "later");
-    let _ = sandbox.ckpt(&format!("reset {id}")).ok();
-    let restored = sandbox.tree();
-    sandbox.check();
-    if restored == now { Ok(()) } else { Err(format!("{}{what}", now.differences(&restored))) }
+    settles(verb, &sandbox, &before, &expected, output.code, &what)
 }

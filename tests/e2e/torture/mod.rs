@@ -8,10 +8,13 @@
 
 mod crashes;
 mod damage;
+mod disks;
 mod editors;
 mod kills;
+mod limits;
 mod many;
 mod power;
+mod sizes;
 mod tally;
 mod verbs;
 
@@ -19,6 +22,12 @@ use std::io::Write;
 
 pub(crate) use tally::{Random, Tally, caught, either, is_long};
 pub(crate) use verbs::{VERBS, Verb};
+
+/// Room on the disk that holds a directory, in bytes.
+pub(crate) fn free_bytes(dir: &std::path::Path) -> u64 {
+    let stat = rustix::fs::statvfs(dir).unwrap();
+    stat.f_bavail * stat.f_frsize
+}
 
 /// Prints the line of a torture that cannot be here.
 pub(crate) fn skipped(name: &str, reason: &str) {

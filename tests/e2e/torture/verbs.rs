@@ -1,5 +1,6 @@
 //! Every verb that writes, with a workspace in which it has something to do.
 
+use crate::crash::assert_nothing_lost;
 use crate::sandbox::{Sandbox, Tree};
 
 /// A verb on its way: how the workspace is made ready, what is then called.
@@ -21,6 +22,38 @@ pub(crate) const VERBS: &[Verb] = &[
     Verb { name: "redo", prepare: redo },
     Verb { name: "repair", prepare: repair },
 ];
+
+/// After a verb that was disturbed: it was done or it was not, the next command settles which, no byte is gone, and what
+/// is saved then comes back.
+pub(crate) fn settles(
+    verb: &Verb,
+    sandbox: &Sandbox,
+    before: &Tree,
+    expected: &Tree,
+    code: Option<i32>,
+    what: &str,
+) -> Result<(), String> {
+    assert_nothing_lost(before, sandbox, what);
+    // A repair that stopped is begun again.
+    if verb.name == "repair" {
+        let _ = sandbox.ckpt("verify --repair").ok();
+    }
+    let next = sandbox.ckpt("status");
+    let now = sandbox.tree();
+    if now != *before && now != *expected {
+        return Err(format!("neither old nor new: {}{what}{next}", before.differences(&now)));
+    }
+    if code == Some(0) && now != *expected {
+        return Err(format!("it said that it was done: {}{what}", expected.differences(&now)));
+    }
+    assert_nothing_lost(before, sandbox, what);
+    let id = sandbox.save("afterwards");
+    sandbox.write("a", "later");
+    let _ = sandbox.ckpt(&format!("reset {id}")).ok();
+    let restored = sandbox.tree();
+    sandbox.check();
+    if restored == now { Ok(()) } else { Err(format!("{}{what}", now.differences(&restored))) }
+}
 
 /// Files of several sorts.
 pub(crate) fn old(sandbox: &Sandbox) {
