@@ -56,7 +56,7 @@ fn a_prepared_store_runs_nothing_and_reads_nothing_outside_s4() {
     let forge = Forge::in_store(&store);
     let tree = forge.tree(&[("100644", b"stolen", &secret)]);
     let forged = forge.replace_newest(&tree);
-    let _ = sandbox.ckpt(&format!("reset {forged} --json")).fails_with("missing-object");
+    let _ = sandbox.ckpt(&format!("reset {forged} --json")).fails_with("damaged-object");
     assert!(!sandbox.has("stolen"));
 }
 

@@ -84,6 +84,25 @@ impl Forge {
         checkpoint
     }
 
+    /// Gives a header of the newest checkpoint, or of the newest operation where that has it, another value; `SELF` and
+    /// `TIP` stand for the ids that these had. A header that neither has is added to the operation.
+    pub(crate) fn replace_headers(&self, name: &str, value: &str) {
+        let tip = git(&self.store, &["rev-parse", "refs/heads/timeline"]).trim().to_owned();
+        let old = git(&self.store, &["rev-parse", "refs/heads/timeline^2"]).trim().to_owned();
+        let value = value.replace("TIP", &tip).replace("SELF", &old);
+        let set = |line: &str| match line.split_once(' ') {
+            Some((found, _)) if found == name => format!("{name} {value}"),
+            _ => line.to_owned(),
+        };
+        let checkpoint = self.commit_with(&old, set);
+        let has = git(&self.store, &["cat-file", "commit", &tip]).contains(&format!("\n{name} "));
+        let operation = self.commit_with(&tip, |line| {
+            let line = set(&line.replace(&old, &checkpoint));
+            if has || !line.starts_with("ckpt-operation") { line } else { format!("{line}\n{name} {value}") }
+        });
+        git(&self.store, &["update-ref", "refs/heads/timeline", &operation]);
+    }
+
     /// Writes a commit again, its header lines changed.
     fn commit_with(&self, id: &str, change: impl Fn(&str) -> String) -> String {
         let text = git(&self.store, &["cat-file", "commit", id]);

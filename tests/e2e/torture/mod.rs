@@ -10,6 +10,7 @@ mod crashes;
 mod damage;
 mod disks;
 mod editors;
+mod hostile;
 mod kills;
 mod limits;
 mod many;
