@@ -1,7 +1,7 @@
 //! `cargo xtask torture`: every torture, and one table of what was tried, what survived, and what was lost.
 //!
 //! A torture is a test that writes a line `torture<TAB>name<TAB>tried<TAB>survived<TAB>lost<TAB>time<TAB>kinds`. Here they
-//! are only found, run and added up; what each does stands in `tests/e2e/torture`, `tests/model` and the tests of crates.
+//! are only found, run and added up; what each does stands in `tests/e2e/torture`, `crates/core/src/fuzz.rs`, `tests/model` and the tests of crates.
 
 use crate::failure::Failure;
 use crate::printer;
@@ -22,9 +22,12 @@ pub(crate) struct Args {
     name: Option<String>,
 }
 
-/// Where tortures are: a package, a test binary of it, and what their names begin with.
-const PLACES: [(&str, &str, &str); 2] =
-    [("ckpt-cli", "e2e", "torture::"), ("ckpt-service", "torture_threads", "threads_")];
+/// Where tortures are: a package, what `cargo test` calls their binary, and what their names begin with.
+const PLACES: [(&str, &[&str], &str); 3] = [
+    ("ckpt-cli", &["--test", "e2e"], "torture::"),
+    ("ckpt-service", &["--test", "torture_threads"], "threads_"),
+    ("ckpt-core", &["--lib"], "fuzz::"),
+];
 
 /// Begins the line of a torture.
 const MARK: &str = "torture\t";
@@ -35,18 +38,10 @@ pub(crate) fn run(workspace: &Workspace, args: &Args) -> Result<(), Failure> {
     let mut lines = Vec::new();
     let mut failed = Vec::new();
     for (package, binary, begin) in PLACES {
-        printer::step(binary, &format!("the {form} form of the tortures of {package}"));
+        printer::step(package, &format!("the {form} form of the tortures of {package}"));
         let test = || {
-            Program::cargo(workspace.root()).args([
-                "test",
-                "--locked",
-                "--release",
-                "-p",
-                package,
-                "--test",
-                binary,
-                "--",
-            ])
+            let cargo = Program::cargo(workspace.root()).args(["test", "--locked", "--release", "-p", package]);
+            cargo.args(binary).args(["--"])
         };
         let names = test().args(["--list", "--format", "terse", begin]).text()?;
         for name in names.lines().filter_map(|line| line.strip_suffix(": test")) {

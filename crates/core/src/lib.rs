@@ -19,6 +19,11 @@ mod create;
 mod diff;
 mod differences;
 mod error;
+#[cfg(test)]
+mod fuzz;
+#[cfg(any(test, feature = "fuzzing"))]
+#[doc(hidden)]
+pub mod fuzzing;
 mod git_config;
 mod id;
 mod layout;

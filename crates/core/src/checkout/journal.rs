@@ -34,7 +34,7 @@ pub(crate) struct Journal {
 }
 
 impl Journal {
-    fn encode(&self) -> Vec<u8> {
+    pub(crate) fn encode(&self) -> Vec<u8> {
         let mut text = String::from("ckpt-journal 1\n");
         let _ = writeln!(text, "tip {}\noperation {}\nsafety {}", self.tip, self.operation, self.safety);
         let _ = writeln!(text, "token {}\nboot {}", self.token, self.boot);
@@ -45,7 +45,7 @@ impl Journal {
         text.into_bytes()
     }
 
-    fn decode(bytes: &[u8]) -> Option<Self> {
+    pub(crate) fn decode(bytes: &[u8]) -> Option<Self> {
         let mut lines = std::str::from_utf8(bytes).ok()?.lines();
         let mut value = |name: &str| -> Option<String> {
             let (found, value) = lines.next()?.split_once(' ')?;

@@ -10,7 +10,7 @@ mod head_view;
 mod ingest;
 mod rule_files;
 pub(crate) mod rules;
-mod stat_cache;
+pub(crate) mod stat_cache;
 mod walk;
 mod worktree_file;
 

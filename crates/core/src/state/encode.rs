@@ -142,6 +142,15 @@ fn finish(frame: &Frame, sink: &mut dyn ObjectSink) -> Result<Encoded> {
     Ok(Encoded { tree, facts, inherited: frame.inherited })
 }
 
+/// The blob of facts and the tree of one directory that has its default modes alone, subdirectories by their names.
+#[cfg(any(test, feature = "fuzzing"))]
+pub(super) fn encode_alone(listing: &Listing) -> (Vec<u8>, Vec<u8>) {
+    let inherited = Defaults::default();
+    let entries = listing.entries.iter().map(|entry| (entry.name.as_slice(), git_mode(entry), entry.id));
+    let facts = facts::encode_self(listing, inherited, facts::choose_defaults(listing, inherited));
+    (facts, encode_tree(entries))
+}
+
 fn git_mode(entry: &Entry) -> u32 {
     match entry.kind {
         EntryKind::Dir => 0o40_000,

@@ -43,6 +43,16 @@ pub(super) struct DirFacts {
 }
 
 impl DirFacts {
+    /// The facts in a blob `self`, without those of subdirectories.
+    #[cfg(any(test, feature = "fuzzing"))]
+    pub(super) fn parse(text: &[u8]) -> Option<Self> {
+        let mut facts = Self::default();
+        parse(text, &mut facts)?;
+        facts.modes.sort();
+        facts.omitted.sort();
+        Some(facts)
+    }
+
     pub(super) fn defaults(&self, inherited: Defaults) -> Defaults {
         Defaults {
             file: self.file.unwrap_or(inherited.file),

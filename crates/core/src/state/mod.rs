@@ -199,11 +199,15 @@ impl Stored {
             Some(id) => facts::read(objects, id)?,
             None => facts::DirFacts::default(),
         };
+        self.listing(&objects.read_kind(self.tree, Kind::Tree)?, facts)
+    }
+
+    /// What the bytes of its tree and its facts say together.
+    fn listing(&self, bytes: &[u8], facts: facts::DirFacts) -> Result<Listing> {
         let defaults = facts.defaults(self.inherited);
         let unsafe_tree = |what: String| Error::object(self.tree, ObjectFault::Unsafe(what));
-        let bytes = objects.read_kind(self.tree, Kind::Tree)?;
         let mut entries = Vec::new();
-        for entry in tree_entries(&bytes) {
+        for entry in tree_entries(bytes) {
             let (git_mode, name, id) = entry.ok_or_else(|| unsafe_tree("an entry has no form".to_owned()))?;
             if judge_name(name) != Name::Plain {
                 return Err(unsafe_tree(format!("the name {:?} is reserved", String::from_utf8_lossy(name))));
@@ -226,4 +230,24 @@ impl Stored {
         }
         Ok(Listing { entries, omitted: facts.omitted, slot: None })
     }
+}
+
+/// For the fuzzers: the directory that a tree and its facts describe, once it was written and read again. `None` where
+/// one of them is refused.
+#[cfg(any(test, feature = "fuzzing"))]
+pub(crate) fn read_and_write(facts: &[u8], tree: &[u8]) -> Option<Listing> {
+    let stored = Stored { tree: ObjectId::ZERO, facts: None, inherited: Defaults::default() };
+    let listing = stored.listing(tree, facts::DirFacts::parse(facts)?).ok()?;
+    let (facts, tree) = encode::encode_alone(&listing);
+    let again = stored.listing(&tree, facts::DirFacts::parse(&facts)?).ok()?;
+    let all = |listing: &Listing| {
+        let entries = listing.entries.iter().map(|entry| (entry.name.clone(), entry.kind, entry.mode, entry.id));
+        entries.collect::<Vec<_>>()
+    };
+    let stable = |listing: &Listing| {
+        let lasting = listing.omitted.iter().filter(|(_, reason)| *reason != Reason::Unstable);
+        lasting.cloned().collect::<Vec<_>>()
+    };
+    assert_eq!((all(&listing), stable(&listing)), (all(&again), stable(&again)), "it changes when it is written");
+    Some(listing)
 }

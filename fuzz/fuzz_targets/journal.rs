@@ -1,0 +1,5 @@
+//! Target of cargo-fuzz: see `ckpt_core::fuzzing::journal`.
+
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| ckpt_core::fuzzing::journal(bytes));
