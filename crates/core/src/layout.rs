@@ -114,7 +114,8 @@ impl WorktreeRecord {
     /// Reads a record; `Err` says what is wrong with it.
     pub(crate) fn decode(bytes: &[u8]) -> Result<Self, RecordFault> {
         let text = std::str::from_utf8(bytes).map_err(|_| RecordFault::Damaged)?;
-        let mut lines = text.lines();
+        // Not `lines`, which takes a carriage return for a part of the line end.
+        let mut lines = text.split_terminator('\n');
         let version = lines.next().and_then(|line| line.strip_prefix("ckpt-worktree ")).ok_or(RecordFault::Damaged)?;
         if version != FORMAT.to_string() {
             return Err(RecordFault::Newer(version.to_owned()));

@@ -46,7 +46,8 @@ impl Journal {
     }
 
     pub(crate) fn decode(bytes: &[u8]) -> Option<Self> {
-        let mut lines = std::str::from_utf8(bytes).ok()?.lines();
+        // Not `lines`, which takes a carriage return for a part of the line end.
+        let mut lines = std::str::from_utf8(bytes).ok()?.split_terminator('\n');
         let mut value = |name: &str| -> Option<String> {
             let (found, value) = lines.next()?.split_once(' ')?;
             (found == name).then(|| value.to_owned())
