@@ -330,3 +330,22 @@ fn doctor_tells_of_little_room_and_of_a_read_only_disk() {
         "{text}"
     );
 }
+
+#[test]
+fn another_device_number_makes_no_empty_directory_a_lost_volume_l40() {
+    let sandbox = Sandbox::new();
+    let script = "
+        mkdir other; mount -t tmpfs none w; mount -t tmpfs none other
+        mkdir w/empty; echo 1 > w/a
+        first=$($CKPT -w w save -m first)
+        cp -a w/. other; umount w; mount --bind other w
+        echo 2 > w/a
+        $CKPT -w w save -m second --json
+        echo 3 > w/a
+        $CKPT -w w save -m third --json
+        $CKPT -w w reset -q $first > restored
+        cat w/a; ls w";
+    let Some(text) = with_mounts(&sandbox, script) else { return };
+    assert!(!text.contains("\"unmounted\""), "{text}");
+    assert_eq!(text.lines().skip(2).collect::<Vec<_>>(), ["1", "a", "empty"], "{text}");
+}

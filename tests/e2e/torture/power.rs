@@ -34,7 +34,7 @@ struct FileSystem {
 }
 
 const FILE_SYSTEMS: [FileSystem; 5] = [
-    FileSystem { torture: "power ext4", stride: 23, kind: "ext4", options: "loop" },
+    FileSystem { torture: "power ext4", stride: 43, kind: "ext4", options: "loop" },
     // A rename over another file does not write the new one out by itself.
     FileSystem { torture: "power ext4 noauto_da_alloc", stride: 71, kind: "ext4", options: "loop,noauto_da_alloc" },
     // A name may be written before the content of its file.

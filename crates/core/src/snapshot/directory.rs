@@ -116,7 +116,11 @@ impl Worker {
         let mut all = Vec::with_capacity(names.len());
         let mut next = cached.map_or(0, |cached| cached.first);
         let end = cached.map_or(0, |cached| cached.first + cached.count);
-        let mut is_clean = cached.is_some() && place.same_rules && !walk.must_look_up;
+        // Its own device counts too, which in an empty directory nothing else tells: after a boot with other numbers it
+        // would be kept beside the new one of its parent, and look like a volume that is gone.
+        let same_device = cached
+            .is_some_and(|cached| (cached.device, cached.is_mount_point) == (job.stat.device, job.stat.is_mount_point));
+        let mut is_clean = same_device && place.same_rules && !walk.must_look_up;
         for name in names.iter() {
             let is_temporary = |begin: &Vec<u8>| name.name.starts_with(begin);
             if name.name == b".git" || walk.temporaries.as_ref().is_some_and(is_temporary) {
