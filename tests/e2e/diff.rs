@@ -235,3 +235,27 @@ fn status_says_first_whether_anything_changed() {
     let at = |words: &str| text.find(words).unwrap_or_else(|| panic!("{words}: {text}"));
     assert!(at("head is") < at("nothing changed") && at("nothing changed") < at("omitted"), "{text}");
 }
+
+#[test]
+fn diff_beside_an_editor_takes_what_stands_there() {
+    let sandbox = Sandbox::new();
+    sandbox.write("kept", "one");
+    sandbox.save("first");
+    let (path, aside) = (sandbox.at("come-and-gone"), sandbox.root().join("aside"));
+    let is_over = std::sync::atomic::AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !is_over.load(std::sync::atomic::Ordering::Relaxed) {
+                fs::write(&path, "new").unwrap();
+                fs::rename(&path, &aside).unwrap();
+                fs::create_dir(&path).unwrap();
+                fs::remove_dir(&path).unwrap();
+            }
+        });
+        let outputs: Vec<_> = (0..60).map(|_| sandbox.ckpt("diff HEAD --stat")).collect();
+        is_over.store(true, std::sync::atomic::Ordering::Relaxed);
+        for output in outputs {
+            assert_eq!(output.code, Some(0), "{output}");
+        }
+    });
+}

@@ -161,12 +161,13 @@ impl CheckpointStore {
         let is_wanted = |change: &Change| paths.iter().any(|path| is_below(&change.path, path.as_bytes()));
         changes.retain(|change| paths.is_empty() || is_wanted(change));
         for change in visible(changes) {
-            diff.files.push(self.file_diff_of(&change, worktree)?);
+            diff.files.extend(self.file_diff_of(change, worktree)?);
         }
         Ok(diff)
     }
 
-    fn file_diff_of(&self, change: &Change, worktree: Option<&Dir>) -> Result<FileDiff> {
+    /// `None` where nothing differs any more: what stood in the worktree went while it was compared.
+    fn file_diff_of(&self, mut change: Change, worktree: Option<&Dir>) -> Result<Option<FileDiff>> {
         let objects = &self.0.objects;
         let stored = |info: Option<EntryInfo>| -> Result<Option<Content>> {
             info.filter(|info| !info.is_dir())
@@ -177,9 +178,15 @@ impl CheckpointStore {
         };
         let old = stored(change.old)?;
         let new = match (worktree, change.new) {
-            (Some(root), Some(info)) if !info.is_dir() => Some(self.worktree_content(root, &change.path, info)?),
+            (Some(root), Some(info)) if !info.is_dir() => self.worktree_content(root, &change.path, info)?,
             _ => stored(change.new)?,
         };
+        if new.is_none() && change.new.is_some_and(|info| !info.is_dir()) {
+            change.new = None;
+            if change.old.is_none() {
+                return Ok(None);
+            }
+        }
         let mut patch = Vec::new();
         let mut lines = LineCounts::default();
         let is_patch = match (&old, &new) {
@@ -194,11 +201,12 @@ impl CheckpointStore {
                 Error::object(id, ObjectFault::Damaged(format!("it cannot be compared: {}", err.message())))
             })?;
         }
-        Ok(FileDiff { change: to_path_change(change), lines, patch: Patch(patch) })
+        Ok(Some(FileDiff { change: to_path_change(&change), lines, patch: Patch(patch) }))
     }
 
-    /// The content that stands in the worktree, or the store's where the path is kept from head.
-    fn worktree_content(&self, root: &Dir, path: &[u8], info: EntryInfo) -> Result<Content> {
+    /// The content that stands in the worktree, or the store's where the path is kept from head; `None` where it went, or
+    /// became something else, since it was seen.
+    fn worktree_content(&self, root: &Dir, path: &[u8], info: EntryInfo) -> Result<Option<Content>> {
         let (dir, name) = split(path);
         let read = || -> std::io::Result<Vec<u8>> {
             let dir = root.open_beneath(dir)?;
@@ -211,13 +219,14 @@ impl CheckpointStore {
             Ok(bytes) => bytes,
             Err(source) => match self.0.objects.read_kind(info.id, Kind::Blob) {
                 Ok(bytes) => bytes,
+                Err(_) if is_other_by_now(&source) => return Ok(None),
                 Err(_) => {
                     let path = self.0.worktree.path().join(RepoPath::trusted(path.to_vec()).as_path());
                     return Err(Error::Io { action: "read", path, source });
                 }
             },
         };
-        Ok(Content { mode: git_mode(info), id: HashOnly.put(Kind::Blob, &bytes)?, bytes })
+        Ok(Some(Content { mode: git_mode(info), id: HashOnly.put(Kind::Blob, &bytes)?, bytes }))
     }
 
     /// Compares the file at `path` in a checkpoint with the worktree as it is now. `path` is relative to the worktree,
@@ -230,6 +239,14 @@ impl CheckpointStore {
         let paths: Vec<RepoPath> = repo_path.into_iter().collect();
         Ok(self.diff(Compare::ToWorktree(from), &paths)?.patch())
     }
+}
+
+/// Whether an error says that a file or link is none any more.
+fn is_other_by_now(err: &std::io::Error) -> bool {
+    use std::io::ErrorKind;
+
+    // A link that is read and is none is an invalid argument.
+    ckpt_fs::is_absence(err) || matches!(err.kind(), ErrorKind::IsADirectory | ErrorKind::InvalidInput)
 }
 
 /// Whether something may stand at a path of the worktree. Not through links: what is behind them is not in it.

@@ -387,8 +387,9 @@ impl Stage<'_> {
     fn verify(&self) {
         let mut random = Random::new(9);
         while !self.is_over() {
-            let w = self.w(random.below(WORKSPACES));
-            if self.sandbox.stores().len() < WORKSPACES {
+            let workspace = random.below(WORKSPACES);
+            let w = self.w(workspace);
+            if !self.acknowledged.lock().unwrap().iter().any(|one| one.workspace == workspace) {
                 std::thread::sleep(Duration::from_millis(100));
                 continue;
             }
