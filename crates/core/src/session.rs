@@ -172,11 +172,10 @@ fn sweep(store: &Inner) -> std::io::Result<()> {
     let mut entries = Entries::default();
     store.own.read_entries(&mut entries)?;
     let is_tmp = |entry: &ckpt_fs::Entry<'_>| entry.name.starts_with(TMP.as_bytes());
-    // A crash while a pack was published leaves its idx here, and the pack without it beside the others.
-    if entries.iter().any(|entry| is_tmp(&entry)) {
-        let packs = store.dir.open_beneath(b"objects/pack")?;
-        ckpt_pack::settle_orphans(&packs, &store.own, store.options.durability).map_err(std::io::Error::other)?;
-    }
+    // A crash while a pack was published leaves its idx here, and the pack without it beside the others; one while packs
+    // were removed leaves nothing here.
+    let packs = store.dir.open_beneath(b"objects/pack")?;
+    ckpt_pack::settle_orphans(&packs, &store.own, store.options.durability).map_err(std::io::Error::other)?;
     for entry in entries.iter().filter(is_tmp) {
         if entry.name.ends_with(b"-ref") {
             refs::sweep_lock(&store.dir, &store.own, entry.name)?;

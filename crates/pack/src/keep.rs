@@ -120,7 +120,7 @@ pub(crate) fn names(dir: &Dir, extension: &str) -> Result<Vec<ObjectId>> {
     Ok(entries.iter().filter_map(|entry| parse_file_name(entry.name, extension)).collect())
 }
 
-fn parse_file_name(name: &[u8], extension: &str) -> Option<ObjectId> {
+pub(crate) fn parse_file_name(name: &[u8], extension: &str) -> Option<ObjectId> {
     let stem = name.strip_prefix(b"pack-")?.strip_suffix(extension.as_bytes())?.strip_suffix(b".")?;
     std::str::from_utf8(stem).ok()?.parse().ok()
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use ckpt_fs::{Dir, Durability, Entries, FileKind};
 
 use crate::idx::Idx;
-use crate::keep::{Keep, file_name, keep_merged, names};
+use crate::keep::{Keep, file_name, keep_merged, names, parse_file_name};
 use crate::pack::Pack;
 use crate::{Error, ObjectId, Result};
 
@@ -55,8 +55,7 @@ pub fn remove_packs(pack_dir: &Dir, merged: &[ObjectId], durability: Durability)
 /// # Errors
 /// [`Error::Io`] when a file cannot be read, renamed or removed; those before it are settled.
 pub fn settle_orphans(pack_dir: &Dir, tmp_dir: &Dir, durability: Durability) -> Result<Vec<ObjectId>> {
-    let [idxs, packs, keeps] = ["idx", "pack", "keep"].map(|extension| names(pack_dir, extension));
-    let [idxs, packs, keeps] = [idxs?, packs?, keeps?].map(|names| names.into_iter().collect::<BTreeSet<_>>());
+    let [idxs, packs, keeps] = files(pack_dir)?;
     let mut removed = Vec::new();
     let mut is_changed = false;
     let mut explained = None;
@@ -82,6 +81,14 @@ pub fn settle_orphans(pack_dir: &Dir, tmp_dir: &Dir, durability: Durability) -> 
         pack_dir.sync(durability).map_err(Error::io("sync", "the pack directory"))?;
     }
     Ok(removed)
+}
+
+/// Names of all packs in `dir` that have an idx, that have a pack file, and that have a `.keep`.
+fn files(dir: &Dir) -> Result<[BTreeSet<ObjectId>; 3]> {
+    let mut entries = Entries::default();
+    dir.read_entries(&mut entries).map_err(Error::io("list", "the pack directory"))?;
+    let with = |extension| entries.iter().filter_map(|entry| parse_file_name(entry.name, extension)).collect();
+    Ok(["idx", "pack", "keep"].map(with))
 }
 
 /// The packs whose idx is a temporary in `tmp_dir`, with its name: packs that are being published, if anybody holds the

@@ -68,6 +68,8 @@ impl Scene {
         let is = Disk::load(sandbox.root()).image(&Way::nothing_lost());
         let differences = is.differences(&disk.image(&Way::nothing_lost()));
         assert_eq!(differences, "", "{}: the record is not what happened", verb.name);
+        let has_removed = |record: &Record| record.operation == "unlink" && record.path.ends_with(b".pack");
+        assert_eq!(verb.name == "merge", records.iter().any(has_removed), "only a merge removes packs");
         let after = checkpoints(&sandbox);
         let before_repair = if verb.name == "repair" { after.clone() } else { known };
         Self { verb, sandbox, base, records, words, before, expected, known: [before_repair, after] }

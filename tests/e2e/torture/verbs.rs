@@ -1,5 +1,7 @@
 //! Every verb that writes, with a workspace in which it has something to do.
 
+use std::sync::OnceLock;
+
 use crate::crash::assert_nothing_lost;
 use crate::sandbox::{Sandbox, Tree};
 
@@ -20,6 +22,7 @@ pub(crate) const VERBS: &[Verb] = &[
     Verb { name: "rollback", prepare: rollback },
     Verb { name: "undo", prepare: undo },
     Verb { name: "redo", prepare: redo },
+    Verb { name: "finish", prepare: finish },
     Verb { name: "repair", prepare: repair },
 ];
 
@@ -133,14 +136,42 @@ fn redo(sandbox: &Sandbox) -> (String, Tree) {
     ("redo".to_owned(), tree)
 }
 
-/// The next save has so many packs before it that it merges some.
+/// A reset that was killed half-way, which the next command finishes.
+fn finish(sandbox: &Sandbox) -> (String, Tree) {
+    static STEP: OnceLock<u64> = OnceLock::new();
+    let is_begun = |sandbox: &Sandbox| sandbox.store().join("ckpt/journal").exists();
+    // In the middle of the steps at which there is something to finish.
+    let step = *STEP.get_or_init(|| {
+        let mut begun = Vec::new();
+        for step in 1.. {
+            let probe = Sandbox::new();
+            let (words, _) = reset(&probe);
+            if probe.call([words]).fault(step, "kill").run().code.is_some() {
+                break;
+            }
+            probe.expect_damage();
+            if is_begun(&probe) {
+                begun.push(step);
+            }
+        }
+        begun[begun.len() / 2]
+    });
+    let (words, tree) = reset(sandbox);
+    let _ = sandbox.call([words]).fault(step, "kill").run().killed();
+    assert!(is_begun(sandbox), "there is something to finish");
+    ("status".to_owned(), tree)
+}
+
+/// The store has seven packs, and with that of the next save so many that they are merged.
 fn merge(sandbox: &Sandbox) -> (String, Tree) {
     old(sandbox);
-    for number in 0..11 {
+    for number in 0..5 {
         sandbox.write("a", number.to_string());
         sandbox.save(&number.to_string());
     }
-    new(sandbox);
+    let packs = crate::damage::with_extension(&sandbox.store().join("objects/pack"), "pack");
+    assert_eq!(packs.len(), 7, "the next save merges");
+    sandbox.write("a", "merges");
     ("save -m merges".to_owned(), sandbox.tree())
 }
 
