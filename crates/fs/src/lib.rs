@@ -19,6 +19,7 @@ mod lock;
 mod new_file;
 mod stat;
 mod system;
+mod writers;
 
 pub use beneath::{is_absence, is_shortage};
 pub use dir::Dir;
@@ -30,3 +31,4 @@ pub use stat::{FileKind, Stat};
 pub use system::{
     Space, boot_id, handles, is_network_fs, process_name, random_bytes, require_handles, space, token, user_id,
 };
+pub use writers::wait_for_writer;

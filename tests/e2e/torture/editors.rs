@@ -14,10 +14,11 @@ use std::fs::{self, File, OpenOptions};
 use std::hash::{Hash, Hasher};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::os::fd::AsRawFd;
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt, symlink};
+use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use rustix::fs::{CWD, OFlags, RenameFlags, renameat_with};
@@ -478,4 +479,36 @@ fn racing_editors_lose_no_version_and_see_no_mixture_l44_c28_s2() {
     }
     assert_no_temporaries(&sandbox.w());
     tally.into_inner().unwrap().end();
+}
+
+/// Written by one call each time, so that every moment between two calls shows one letter and nothing else.
+#[test]
+fn a_file_under_a_writer_is_saved_as_it_was_at_one_moment_c28() {
+    let sandbox = Sandbox::new();
+    let mut file = File::create(sandbox.at("f")).unwrap();
+    file.write_all(&[b'a'; 100_000]).unwrap();
+    let mut tally = Tally::new("one writer");
+    let is_over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            for letter in (b'a'..=b'z').cycle() {
+                if is_over.load(Ordering::Relaxed) {
+                    return;
+                }
+                file.write_all_at(&[letter; 100_000], 0).unwrap();
+                std::thread::sleep(Duration::from_millis(1));
+            }
+        });
+        for _ in 0..either(400, 10_000) {
+            let output = sandbox.ckpt("save --always --json");
+            let saved = saved_of(&output);
+            let content = sandbox.text_in(&saved.id, "f");
+            let is_one = content.bytes().all(|byte| byte == content.as_bytes()[0]) && content.len() == 100_000;
+            let kind = if saved.unstable.is_empty() { "stable" } else { "unstable" };
+            let is_right = is_one || kind == "unstable";
+            tally.count(kind, if is_right { Ok(()) } else { Err(format!("a mixture in {}", saved.id)) });
+        }
+        is_over.store(true, Ordering::Relaxed);
+    });
+    tally.end();
 }

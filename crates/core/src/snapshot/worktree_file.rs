@@ -1,17 +1,24 @@
 //! Reading one file or link of the worktree so that what was hashed is what a stat describes.
 
 use std::ffi::OsStr;
+use std::fs::File;
 use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
+use std::time::SystemTime;
 
 use ckpt_fs::{Dir, FileKind, Stat};
 
+use super::GRAIN_NS;
 use super::ingest::Ingest;
 use crate::{Error, ObjectId, Result};
 
 /// Larger files are streamed.
 const IN_MEMORY_BYTES: u64 = 8 << 20;
+/// Bytes read at once to see whether a content is still there.
+const PIECE: usize = 64 << 10;
+/// For how long somebody may be inside one `write` of a file that is not streamed.
+const WRITE_NS: i64 = 10_000_000_000;
 /// How often a file that changes meanwhile is read.
 const TRIES: usize = 3;
 
@@ -51,7 +58,12 @@ pub(crate) fn read_file(dir: &Dir, name: &[u8], ingest: &dyn Ingest, buffer: &mu
         if before.kind != FileKind::File {
             return Ok(FileRead::Unreadable);
         }
-        let id = if before.size > IN_MEMORY_BYTES {
+        let (is_streamed, age_ns) = (before.size > IN_MEMORY_BYTES, age_ns(before));
+        // Who is writing now changed the times before that look already, and the content not yet.
+        if (is_streamed || age_ns < WRITE_NS) && ckpt_fs::wait_for_writer(&file, before.size).is_err() {
+            return Ok(FileRead::Unreadable);
+        }
+        let id = if is_streamed {
             match ingest.stream(&mut file, before.size)? {
                 Some(id) => id,
                 None => continue,
@@ -69,8 +81,10 @@ pub(crate) fn read_file(dir: &Dir, name: &[u8], ingest: &dyn Ingest, buffer: &mu
             ingest.blob(buffer)?
         };
         let Ok(after) = Dir::stat_file(&file) else { return Ok(FileRead::Unreadable) };
-        let is_stable = (before.size, before.mtime_ns, before.ctime_ns) == (after.size, after.mtime_ns, after.ctime_ns)
-            && (before.size > IN_MEMORY_BYTES || before.size == buffer.len() as u64);
+        // Two changes within one tick have the same times, so that only the content tells.
+        let mut is_whole =
+            || buffer.len() as u64 == before.size && (age_ns >= GRAIN_NS || is_still(&mut file, before, buffer));
+        let is_stable = is_same(before, after) && (is_streamed || is_whole());
         let read = ReadFile { id, stat: after, is_stable };
         if is_stable {
             return Ok(FileRead::Read(read));
@@ -78,6 +92,38 @@ pub(crate) fn read_file(dir: &Dir, name: &[u8], ingest: &dyn Ingest, buffer: &mu
         last = Some(read);
     }
     Ok(last.map_or(FileRead::Unreadable, FileRead::Read))
+}
+
+/// Nanoseconds since a file was changed last.
+fn age_ns(stat: Stat) -> i64 {
+    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_nanos();
+    i64::try_from(now).unwrap_or(i64::MAX).saturating_sub(stat.mtime_ns.max(stat.ctime_ns))
+}
+
+fn is_same(before: Stat, after: Stat) -> bool {
+    (before.size, before.mtime_ns, before.ctime_ns) == (after.size, after.mtime_ns, after.ctime_ns)
+}
+
+/// Whether the file, once nobody writes any more who began before, still has the content that was read: then it had all
+/// of it at one moment between the two readings.
+fn is_still(file: &mut File, before: Stat, content: &[u8]) -> bool {
+    if ckpt_fs::wait_for_writer(file, before.size).is_err() {
+        return false;
+    }
+    let mut piece = vec![0; PIECE.min(content.len() + 1)];
+    let mut rest = content;
+    loop {
+        match file.read(&mut piece) {
+            Ok(0) => break,
+            Ok(read) => match rest.strip_prefix(&piece[..read]) {
+                Some(after) => rest = after,
+                None => return false,
+            },
+            Err(err) if err.kind() == std::io::ErrorKind::Interrupted => {}
+            Err(_) => return false,
+        }
+    }
+    rest.is_empty() && Dir::stat_file(file).is_ok_and(|after| is_same(before, after))
 }
 
 /// Reads the target of the link `name` and gives it to `ingest`.
