@@ -31,14 +31,9 @@ pub(super) fn make_sure(store: &Inner, prepared: &Prepared<'_>, ingest: &StoreIn
     }
     let victims: Vec<_> = victims.into_iter().collect();
     let threads = store.options.thread_count().min(victims.len() / CONTENTS_A_THREAD).max(1);
-    let parts = std::thread::scope(|scope| {
-        let parts = victims.chunks(victims.len().div_ceil(threads).max(1));
-        let work: Vec<_> = parts.map(|part| scope.spawn(|| unreadable(store, part))).collect();
-        work.into_iter().map(std::thread::ScopedJoinHandle::join).collect::<Vec<_>>()
-    });
-    for part in parts {
-        let unreadable = part.unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
-        for (id, step) in unreadable {
+    let parts = victims.chunks(victims.len().div_ceil(threads).max(1));
+    for unreadable in ckpt_fs::in_parallel(parts, |part| unreadable(store, part)) {
+        for (id, step) in unreadable? {
             pack_again(prepared, ingest, id, step)?;
         }
     }

@@ -65,17 +65,10 @@ impl Apply<'_> {
             }
         }
         let parent = &*self;
-        let parts: Vec<(Result<()>, Apply<'_>)> = std::thread::scope(|scope| {
-            let work = |share: Vec<&Step>| {
-                let mut part = parent.part();
-                let result = part.write_some(share.into_iter());
-                (result, part)
-            };
-            let running: Vec<_> = shares.into_iter().map(|share| scope.spawn(move || work(share))).collect();
-            running
-                .into_iter()
-                .map(|thread| thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
-                .collect()
+        let parts = ckpt_fs::in_parallel(shares, |share| {
+            let mut part = parent.part();
+            let result = part.write_some(share.into_iter());
+            (result, part)
         });
         let mut result = Ok(());
         for (part_result, part) in parts {

@@ -84,21 +84,11 @@ impl Sample {
             }
             Ok((bad, bytes))
         };
-        let parts = std::thread::scope(|scope| {
-            let parts = wanted.chunks(wanted.len().div_ceil(threads).max(1));
-            let threads: Vec<_> = parts.map(|part| scope.spawn(|| run(part))).collect();
-            threads.into_iter().map(std::thread::ScopedJoinHandle::join).collect::<Vec<_>>()
-        });
         let (mut bad, mut bytes) = (BTreeMap::new(), 0);
-        for part in parts {
-            match part {
-                Ok(part) => {
-                    let (more, read) = part?;
-                    bad.extend(more);
-                    bytes += read;
-                }
-                Err(panic) => std::panic::resume_unwind(panic),
-            }
+        for part in ckpt_fs::in_parallel(wanted.chunks(wanted.len().div_ceil(threads).max(1)), run) {
+            let (more, read) = part?;
+            bad.extend(more);
+            bytes += read;
         }
         Ok((bad.into_keys().collect(), wanted.len() as u64, bytes))
     }

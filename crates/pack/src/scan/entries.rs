@@ -30,21 +30,11 @@ impl Scan {
         if runs.is_empty() {
             runs.push((HEADER, self.end, &[]));
         }
-        let parts = std::thread::scope(|scope| {
-            let read = |&(start, end, starts)| scope.spawn(move || self.read_run(start, end, starts, ids));
-            let threads: Vec<_> = runs.iter().map(read).collect();
-            threads.into_iter().map(std::thread::ScopedJoinHandle::join).collect::<Vec<_>>()
-        });
         let (mut entries, mut damage) = (Vec::new(), Vec::new());
-        for part in parts {
-            match part {
-                Ok(part) => {
-                    let (more, faults) = part?;
-                    entries.extend(more);
-                    damage.extend(faults);
-                }
-                Err(panic) => std::panic::resume_unwind(panic),
-            }
+        for part in ckpt_fs::in_parallel(runs, |(start, end, starts)| self.read_run(start, end, starts, ids)) {
+            let (more, faults) = part?;
+            entries.extend(more);
+            damage.extend(faults);
         }
         Ok((entries, damage))
     }

@@ -1,0 +1,39 @@
+//! Work that is shared out among threads.
+
+use std::panic::resume_unwind;
+use std::thread::{ScopedJoinHandle, scope};
+
+/// Does `work` on each part in a thread of its own, the first in the caller's, so that a single part starts none. The
+/// results come in the order of the parts. A panic goes on in the caller once all threads have ended.
+pub fn in_parallel<P: Send, R: Send>(parts: impl IntoIterator<Item = P>, work: impl Fn(P) -> R + Sync) -> Vec<R> {
+    let mut parts = parts.into_iter();
+    let Some(first) = parts.next() else { return Vec::new() };
+    let work = &work;
+    scope(|scope| {
+        let others: Vec<_> = parts.map(|part| scope.spawn(move || work(part))).collect();
+        let first = work(first);
+        let others = others.into_iter().map(ScopedJoinHandle::join);
+        [Ok(first)].into_iter().chain(others).map(|result| result.unwrap_or_else(|panic| resume_unwind(panic))).collect()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::thread::current;
+
+    use super::*;
+
+    #[test]
+    fn results_come_in_order_and_the_first_is_the_callers() {
+        let results = in_parallel(0..4, |number| (number, current().id()));
+        assert_eq!(results.iter().map(|(number, _)| *number).collect::<Vec<_>>(), [0, 1, 2, 3]);
+        let is_here = |(_, thread): &(i32, _)| *thread == current().id();
+        assert_eq!(results.iter().map(is_here).collect::<Vec<_>>(), [true, false, false, false]);
+    }
+
+    #[test]
+    fn a_panic_goes_on_in_the_caller() {
+        let caught = std::panic::catch_unwind(|| in_parallel(0..3, |number| assert_ne!(number, 2)));
+        assert!(caught.is_err());
+    }
+}
