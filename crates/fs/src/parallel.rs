@@ -13,7 +13,11 @@ pub fn in_parallel<P: Send, R: Send>(parts: impl IntoIterator<Item = P>, work: i
         let others: Vec<_> = parts.map(|part| scope.spawn(move || work(part))).collect();
         let first = work(first);
         let others = others.into_iter().map(ScopedJoinHandle::join);
-        [Ok(first)].into_iter().chain(others).map(|result| result.unwrap_or_else(|panic| resume_unwind(panic))).collect()
+        [Ok(first)]
+            .into_iter()
+            .chain(others)
+            .map(|result| result.unwrap_or_else(|panic| resume_unwind(panic)))
+            .collect()
     })
 }
 

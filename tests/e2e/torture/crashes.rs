@@ -116,6 +116,7 @@ impl Scene {
     /// from one that lost its idx; `verify` names it, nothing is removed, and `verify --repair` must settle it.
     fn look(&self, number: usize, is_over: bool, is_out_of_order: bool) -> Result<(), String> {
         self.nothing_lost("at first")?;
+        self.nothing_torn()?;
         let known = &self.known[usize::from(is_over)];
         if self.verb.name == "repair" {
             let _ = self.ckpt("verify --repair");
@@ -172,6 +173,20 @@ impl Scene {
             let stands = now.contents().any(|(_, known)| known == content);
             if !stands && !self.sandbox.is_held(content) {
                 return Err(format!("{when}, {} is lost", path.display()));
+            }
+        }
+        Ok(())
+    }
+
+    /// Whoever looks at a file before the next command sees what it was or what it shall be, and not a part.
+    fn nothing_torn(&self) -> Result<(), String> {
+        let now = self.sandbox.tree();
+        let is_temporary =
+            |path: &Path| path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b".ckpt-"));
+        for (path, content) in now.contents().filter(|(path, _)| !is_temporary(path)) {
+            let is_whole = |tree: &Tree| tree.contents().any(|(known, whole)| known == path && whole == content);
+            if !is_whole(&self.before) && !is_whole(&self.expected) {
+                return Err(format!("{} is torn", path.display()));
             }
         }
         Ok(())
