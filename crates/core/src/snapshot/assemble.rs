@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use ckpt_fs::FileKind;
 
-use super::directory::{Outcome, Walked};
+use super::directory::Outcome;
+use super::looked::Walked;
 use super::stat_cache::{CacheBuilder, CacheEntry, EntryState, NONE, StatCache};
 use super::walk::Seen;
 use crate::state::{Defaults, Encoded, Entry, Listing, Node, Stored};
@@ -119,13 +120,19 @@ pub(super) fn cache(seen: &Seen, old: Option<&StatCache>, encoded: &[Option<Enco
             Outcome::Vanished | Outcome::Omitted { .. } => builder.dir(nothing, 0, (0, false), std::iter::empty())?,
             Outcome::Clean { cached, children } => {
                 let (old, dir) = (old?, old?.dir(*cached)?);
+                let encoded = ids.unwrap_or(dir.encoded);
+                // What became of a subdirectory is rarely anything else than its new number.
+                let slot = |number| slot_of(children, number).filter(|slot| is_there(seen, *slot));
+                if builder.copy(encoded, old, &dir, slot).is_some() {
+                    continue;
+                }
                 let entries = entries_of(old, dir.first, dir.count).map(|(name, (mut entry, number))| {
                     if entry.dir != NONE {
                         place(seen, &mut entry, slot_of(children, number));
                     }
                     (name, entry)
                 });
-                builder.dir(ids.unwrap_or(dir.encoded), dir.rules, (dir.device, dir.is_mount_point), entries)?;
+                builder.dir(encoded, dir.rules, (dir.device, dir.is_mount_point), entries)?;
             }
             Outcome::Fresh { entries, rules, mount } => {
                 let gone = |walked: &&Walked| !is_gone(seen, &walked.entry);
@@ -141,6 +148,10 @@ pub(super) fn cache(seen: &Seen, old: Option<&StatCache>, encoded: &[Option<Enco
         }
     }
     Some(builder)
+}
+
+fn is_there(seen: &Seen, slot: u32) -> bool {
+    matches!(seen.outcomes.get(slot as usize), Some(Outcome::Clean { .. } | Outcome::Fresh { .. }))
 }
 
 fn is_gone(seen: &Seen, entry: &CacheEntry) -> bool {

@@ -4,14 +4,15 @@ use std::sync::Arc;
 
 use ckpt_fs::{Dir, Entries, FileKind, Stat};
 
+use super::looked::{Looked, News, Walked, from_stat, is_trusted, is_unchanged};
 use super::rule_files;
 use super::rules::{DirRules, Verdict};
 use super::stat_cache::{CacheDir, CacheEntry, EntryState, NONE};
 use super::walk::{Counts, Job, Shared};
 use super::worktree_file::{FileRead, read_file, read_link};
 use crate::path::join;
-use crate::state::{Entry, EntryKind, MAX_DEPTH, Name, Node, judge_name};
-use crate::{Error, Notice, ObjectId, Omitted, Reason, RepoPath, Result};
+use crate::state::{Entry, EntryKind, MAX_DEPTH, Name, judge_name};
+use crate::{Error, Notice, Omitted, Reason, RepoPath, Result};
 
 /// What became of a directory.
 pub(super) enum Outcome {
@@ -23,15 +24,6 @@ pub(super) enum Outcome {
     Omitted { reason: Reason, kept: Option<Box<Entry>> },
     /// It is gone.
     Vanished,
-}
-
-/// An entry that was looked at.
-#[derive(Clone)]
-pub(super) struct Walked {
-    pub(super) name: Vec<u8>,
-    pub(super) entry: CacheEntry,
-    /// What head has for it, where that is kept: it could not be read.
-    pub(super) kept: Option<Box<Entry>>,
 }
 
 /// What one thread gathers.
@@ -56,14 +48,6 @@ pub(super) struct Place<'a> {
     pub(super) rules: Arc<DirRules>,
     /// Whether the cache judged its names by the rules of now.
     same_rules: bool,
-}
-
-/// An entry on its way into the outcome.
-struct Looked {
-    walked: Walked,
-    /// Number of the entry of the cache that it is equal to.
-    equal: Option<u32>,
-    child: Option<Job>,
 }
 
 impl Worker {
@@ -148,7 +132,7 @@ impl Worker {
             }
             match self.entry(&place, name, known)? {
                 Some(looked) => {
-                    is_clean &= looked.equal.is_some();
+                    is_clean &= looked.is_equal();
                     all.push(looked);
                 }
                 None => is_clean &= known.is_none(),
@@ -176,8 +160,7 @@ impl Worker {
             && !is_rule_file
             && (kind == FileKind::Dir) == (entry.kind == FileKind::Dir)
         {
-            let walked = Walked { name: name.name.to_vec(), entry, kept: None };
-            return Ok(Some(Looked { walked, equal: Some(number), child: None }));
+            return Ok(Some(Looked::Known(number)));
         }
         let stat = match place.dir.stat(name.name) {
             Ok(stat) => stat,
@@ -200,8 +183,8 @@ impl Worker {
             },
             _ => place.rules.judge(name.name, is_dir),
         };
-        let state = self.state(place, name.name, &stat, verdict);
         let known_state = known.map(|(_, entry)| entry.state);
+        let state = self.state(place, name.name, &stat, verdict, known_state);
         match state {
             EntryState::Captured if is_dir => self.directory(place, name.name, stat, known).map(Some),
             EntryState::Captured => self.file(place, name.name, stat, known),
@@ -212,22 +195,30 @@ impl Worker {
                 let mut entry = from_stat(&stat, state);
                 if is_rule_file && stat.kind == FileKind::File {
                     entry.id = rule_files::id_of(place, name.name, known.map(|(_, entry)| entry)).unwrap_or(entry.id);
-                    entry.trusted = is_trusted(place, &stat);
+                    entry.trusted = is_trusted(&stat, walk.horizon_ns);
                 }
                 let same = known_state == Some(state) && known.is_some_and(|(_, known)| known.kind == stat.kind);
                 let same_rule_file = !is_rule_file || known.is_some_and(|(_, known)| is_unchanged(&known, &stat));
                 let equal = known.filter(|_| same && same_rule_file).map(|(number, _)| number);
                 let walked = Walked { name: name.name.to_vec(), entry, kept: None };
-                Ok(Some(Looked { walked, equal, child: None }))
+                Ok(Some(Looked::news(walked, equal, None)))
             }
         }
     }
 
     /// What the rules and the sort of an entry make of it.
-    fn state(&self, place: &Place<'_>, name: &[u8], stat: &Stat, verdict: Verdict) -> EntryState {
+    fn state(
+        &self,
+        place: &Place<'_>,
+        name: &[u8],
+        stat: &Stat,
+        verdict: Verdict,
+        known: Option<EntryState>,
+    ) -> EntryState {
         let limit = place.shared.walk.rule_options.max_file_bytes;
         let omitted = EntryState::Omitted;
-        if judge_name(name) != Name::Plain {
+        // A name that was captured needs no judgement.
+        if known != Some(EntryState::Captured) && judge_name(name) != Name::Plain {
             return omitted(Reason::ReservedName);
         }
         match verdict {
@@ -283,7 +274,7 @@ impl Worker {
             was_mount,
             head: place.job.head.child(name),
         };
-        Ok(Looked { walked: Walked { name: name.to_vec(), entry, kept: None }, equal, child: Some(child) })
+        Ok(Looked::news(Walked { name: name.to_vec(), entry, kept: None }, equal, Some(child)))
     }
 
     fn file(
@@ -301,8 +292,7 @@ impl Worker {
             && is_unchanged(&entry, &stat)
             && walk.is_held(&entry.id)?
         {
-            let walked = Walked { name: name.to_vec(), entry, kept: None };
-            return Ok(Some(Looked { walked, equal: Some(number), child: None }));
+            return Ok(Some(Looked::Known(number)));
         }
         let read = match stat.kind {
             FileKind::Link => read_link(place.dir, name, stat, walk.ingest)?,
@@ -324,7 +314,7 @@ impl Worker {
         }
         let mut entry = from_stat(&read.stat, EntryState::Captured);
         entry.id = read.id;
-        entry.trusted = read.is_stable && is_trusted(place, &read.stat);
+        entry.trusted = read.is_stable && is_trusted(&read.stat, walk.horizon_ns);
         // What the cache has and what was read may be the same in all that a state knows; then only the stat is news,
         // and a listing that is otherwise clean may stay so where the entry was not to be trusted anyway.
         let equal = known
@@ -336,7 +326,7 @@ impl Worker {
                     && read.is_stable
             })
             .map(|(number, _)| number);
-        Ok(Some(Looked { walked: Walked { name: name.to_vec(), entry, kept: None }, equal, child: None }))
+        Ok(Some(Looked::news(Walked { name: name.to_vec(), entry, kept: None }, equal, None)))
     }
 
     /// An entry that cannot be looked at or read keeps what head has for it.
@@ -353,7 +343,7 @@ impl Worker {
             None => from_stat(&place.job.stat, state),
         };
         let walked = Walked { name: name.to_vec(), entry, kept: kept.map(Box::new) };
-        Ok(Looked { walked, equal: None, child: None })
+        Ok(Looked::news(walked, None, None))
     }
 
     fn omit(&mut self, path: &[u8], reason: Reason) {
@@ -363,13 +353,24 @@ impl Worker {
 
 /// Puts the subdirectories on the stack and makes the outcome.
 fn finish(shared: &Shared<'_>, job: &Job, dir: Dir, rules: u64, all: Vec<Looked>, is_clean: bool) -> Outcome {
-    let wants_handle = all.iter().any(|looked| looked.child.is_some());
+    let wants_handle = all.iter().any(|looked| matches!(looked, Looked::News(news) if news.child.is_some()));
     let handle = if wants_handle { shared.share(dir) } else { None };
     let mut jobs = Vec::new();
     let mut entries = Vec::new();
     // Number in the cache of each subdirectory's entry, and its place in `entries`.
     let mut children = Vec::new();
-    for Looked { walked, equal, child } in all {
+    for looked in all {
+        let News { walked, equal, child } = match looked {
+            Looked::News(news) => *news,
+            Looked::Known(_) if is_clean => continue,
+            Looked::Known(number) => match shared.walk.cache.and_then(|cache| cache.entry(number)) {
+                Some((name, entry)) => {
+                    entries.push(Walked { name: name.to_vec(), entry, kept: None });
+                    continue;
+                }
+                None => continue,
+            },
+        };
         if let Some(mut job) = child {
             job.parent.clone_from(&handle);
             jobs.push(job);
@@ -405,49 +406,4 @@ fn in_head(place: &Place<'_>, name: &[u8]) -> bool {
     // A head that cannot be read must not keep anybody from saving: the name is then ignored as any other.
     let listing = place.job.head.listing(place.shared.walk.objects).ok().flatten();
     listing.is_some_and(|listing| listing.get(name).is_some() || listing.omission(name) == Some(Reason::IgnoredInHead))
-}
-
-/// Whether the stat data prove that the content is what the cache says.
-pub(super) fn is_unchanged(known: &CacheEntry, stat: &Stat) -> bool {
-    known.trusted
-        && known.kind == stat.kind
-        && u32::from(known.mode) == stat.mode
-        && (known.size, known.mtime_ns, known.ctime_ns) == (stat.size, stat.mtime_ns, stat.ctime_ns)
-        && (known.inode, known.device) == (stat.inode, stat.device)
-}
-
-/// Whether these stat data, seen now, will prove anything later. An mtime in the future says nothing; the ctime does.
-pub(super) fn is_trusted(place: &Place<'_>, stat: &Stat) -> bool {
-    let horizon = place.shared.walk.horizon_ns;
-    let changed = if stat.mtime_ns > horizon { stat.ctime_ns } else { stat.mtime_ns.max(stat.ctime_ns) };
-    changed < horizon
-}
-
-fn from_stat(stat: &Stat, state: EntryState) -> CacheEntry {
-    CacheEntry {
-        state,
-        kind: stat.kind,
-        mode: u16::try_from(stat.mode & 0o7777).unwrap_or(0),
-        size: stat.size,
-        mtime_ns: stat.mtime_ns,
-        ctime_ns: stat.ctime_ns,
-        inode: stat.inode,
-        device: stat.device,
-        id: ObjectId::ZERO,
-        trusted: false,
-        dir: NONE,
-    }
-}
-
-impl Walked {
-    /// The entry in a state; `node` is the directory's own state, for directories.
-    pub(super) fn to_entry(&self, node: Option<Node>) -> Entry {
-        let kind = match self.entry.kind {
-            FileKind::Dir => EntryKind::Dir,
-            FileKind::Link => EntryKind::Link,
-            FileKind::File | FileKind::Special => EntryKind::File,
-        };
-        let mode = if kind == EntryKind::Link { 0 } else { self.entry.mode & 0o777 };
-        Entry { name: self.name.clone(), kind, mode, id: self.entry.id, dir: node }
-    }
 }

@@ -8,6 +8,7 @@ mod below;
 mod directory;
 mod head_view;
 mod ingest;
+mod looked;
 mod rule_files;
 pub(crate) mod rules;
 pub(crate) mod stat_cache;
@@ -29,8 +30,8 @@ use crate::{Error, Notice, ObjectId, Omitted, Operation, Result};
 
 use head_view::HeadDir;
 use rules::{RuleNotice, Rules};
-use stat_cache::{CacheBasis, CacheBuilder, StatCache};
-use walk::{Counts, Start, Walk};
+use stat_cache::{CacheBasis, StatCache};
+use walk::{Counts, Seen, Start, Walk};
 
 pub(crate) use below::take_below;
 pub(crate) use ingest::{Ingest, StoreIngest};
@@ -62,7 +63,11 @@ pub(crate) struct Snapshot {
     pub(crate) root_dir: Arc<Dir>,
     /// Permission bits of the worktree itself.
     pub(crate) root_mode: u16,
-    cache: Option<CacheBuilder>,
+    /// What the next stat cache is made of, where somebody asks for it.
+    seen: Seen,
+    old_cache: Option<StatCache>,
+    /// Ids of the directories that were encoded, by slot.
+    ids: Vec<Option<Encoded>>,
 }
 
 /// What a snapshot is taken against.
@@ -121,19 +126,20 @@ pub(crate) fn take(
             *place = Some(encoded);
         }
     })?;
-    let next = against.clock.and_then(|_| assemble::cache(&seen, cache.as_ref(), &ids));
     notices.append(&mut seen.notices);
     Ok(Snapshot {
         root,
         encoded,
-        omitted: seen.omitted,
-        mounts: seen.mounts,
+        omitted: std::mem::take(&mut seen.omitted),
+        mounts: std::mem::take(&mut seen.mounts),
         notices,
         counts: seen.counts,
         rules,
         root_dir,
         root_mode,
-        cache: next,
+        seen,
+        old_cache: cache,
+        ids,
     })
 }
 
@@ -154,7 +160,7 @@ impl Snapshot {
             written_ns,
             boot: ckpt_fs::boot_id(),
         };
-        self.cache.as_ref()?.encode(&basis)
+        assemble::cache(&self.seen, self.old_cache.as_ref(), &self.ids)?.encode(&basis)
     }
 }
 

@@ -8,7 +8,8 @@ use std::sync::Arc;
 use ckpt_fs::{Dir, Entries, FileKind};
 use ckpt_pack::Kind;
 
-use super::directory::{Place, is_unchanged};
+use super::directory::Place;
+use super::looked::is_unchanged;
 use super::rules::{DirRules, RuleContent, RuleFile, RuleFiles, read_repo_exclude};
 use super::stat_cache::CacheEntry;
 use crate::state::{HashOnly, ObjectSink};

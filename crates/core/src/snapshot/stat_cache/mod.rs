@@ -4,10 +4,14 @@
 //! the cache names the operation and the packs that its statement rests on. It is disposable: lost, damaged or doubted,
 //! it costs reading the files again, never a wrong checkpoint.
 
+mod builder;
+
 use ckpt_fs::FileKind;
 
 use crate::state::{Defaults, Encoded};
 use crate::{ObjectId, Reason};
+
+pub(crate) use builder::CacheBuilder;
 
 const MAGIC: &[u8; 8] = b"ckptstat";
 const VERSION: u32 = 1;
@@ -18,6 +22,9 @@ const ENTRY: usize = 68;
 /// Flags of a directory.
 const HAS_FACTS: u32 = 1;
 const MOUNT_POINT: u32 = 2;
+/// Where fields of an entry are.
+const NAME_AT: usize = 52;
+const DIR_AT: usize = 56;
 /// No directory.
 pub(crate) const NONE: u32 = u32::MAX;
 /// After another boot, what changed within this time before the cache was written is not trusted: a power cut may have
@@ -196,6 +203,37 @@ impl StatCache {
     }
 }
 
+/// Entries of one directory of a cache as they stand in its file.
+struct Block<'a> {
+    entries: &'a [u8],
+    names: &'a [u8],
+    /// Where the names begin among all names.
+    names_at: u32,
+}
+
+impl StatCache {
+    /// The entries of `dir` as they stand in the file. `None` where they do not stand as [`CacheBuilder`] writes them, or
+    /// say more than is believed after another boot.
+    fn block(&self, dir: &CacheDir) -> Option<Block<'_>> {
+        if self.doubt_after_ns != i64::MAX {
+            return None;
+        }
+        let start = self.entries.start + dir.first as usize * ENTRY;
+        let entries = self.bytes.get(start..start + dir.count as usize * ENTRY)?;
+        let (Some(first), Some(last)) = (entries.first_chunk::<ENTRY>(), entries.last_chunk::<ENTRY>()) else {
+            return Some(Block { entries, names: &[], names_at: 0 });
+        };
+        let name = |entry: &[u8; ENTRY]| {
+            let mut at = Reader { bytes: entry, at: NAME_AT };
+            let (start, _, len) = (at.u32()?, at.u32()?, at.u16()?);
+            Some((start, start.checked_add(u32::from(len))?))
+        };
+        let ((names_at, _), (_, end)) = (name(first)?, name(last)?);
+        let names = self.bytes.get(self.names + names_at as usize..self.names + end as usize)?;
+        Some(Block { entries, names, names_at })
+    }
+}
+
 struct Reader<'a> {
     bytes: &'a [u8],
     at: usize,
@@ -227,128 +265,6 @@ impl Reader<'_> {
     #[inline]
     fn i64(&mut self) -> Option<i64> {
         self.take().map(i64::from_le_bytes)
-    }
-}
-
-/// A cache that is being made: directories in the order of their numbers, each with its entries sorted by name.
-#[derive(Default)]
-pub(crate) struct CacheBuilder {
-    devices: Vec<u64>,
-    dirs: Vec<u8>,
-    dir_count: u32,
-    entries: Vec<u8>,
-    entry_count: u32,
-    names: Vec<u8>,
-}
-
-impl CacheBuilder {
-    /// Adds the next directory. `None` when the cache would be larger than its numbers can say; there is none then.
-    pub(crate) fn dir<'a>(
-        &mut self,
-        encoded: Encoded,
-        rules: u64,
-        (device, is_mount_point): (u64, bool),
-        entries: impl Iterator<Item = (&'a [u8], CacheEntry)>,
-    ) -> Option<()> {
-        let first = self.entry_count;
-        for (name, entry) in entries {
-            self.entry(name, &entry)?;
-        }
-        let device = self.device(device)?;
-        let out = &mut self.dirs;
-        out.extend_from_slice(&first.to_le_bytes());
-        out.extend_from_slice(&(self.entry_count - first).to_le_bytes());
-        out.extend_from_slice(encoded.tree.as_bytes());
-        out.extend_from_slice(encoded.facts.unwrap_or(ObjectId::ZERO).as_bytes());
-        out.extend_from_slice(&rules.to_le_bytes());
-        for mode in [encoded.inherited.file, encoded.inherited.exec, encoded.inherited.dir, device] {
-            out.extend_from_slice(&mode.to_le_bytes());
-        }
-        let has_facts = if encoded.facts.is_some() { HAS_FACTS } else { 0 };
-        let mount_point = if is_mount_point { MOUNT_POINT } else { 0 };
-        out.extend_from_slice(&(has_facts | mount_point).to_le_bytes());
-        self.dir_count = self.dir_count.checked_add(1)?;
-        Some(())
-    }
-
-    fn entry(&mut self, name: &[u8], entry: &CacheEntry) -> Option<()> {
-        let name_at = u32::try_from(self.names.len()).ok()?;
-        let name_len = u16::try_from(name.len()).ok()?;
-        self.names.extend_from_slice(name);
-        let device = self.device(entry.device)?;
-        let out = &mut self.entries;
-        out.extend_from_slice(&entry.mtime_ns.to_le_bytes());
-        out.extend_from_slice(&entry.ctime_ns.to_le_bytes());
-        out.extend_from_slice(&entry.size.to_le_bytes());
-        out.extend_from_slice(&entry.inode.to_le_bytes());
-        out.extend_from_slice(entry.id.as_bytes());
-        out.extend_from_slice(&name_at.to_le_bytes());
-        out.extend_from_slice(&entry.dir.to_le_bytes());
-        out.extend_from_slice(&name_len.to_le_bytes());
-        out.extend_from_slice(&entry.mode.to_le_bytes());
-        out.extend_from_slice(&device.to_le_bytes());
-        let state = match entry.state {
-            EntryState::Captured => 0,
-            EntryState::Ignored => 1,
-            EntryState::Omitted(reason) => reason.number() + 2,
-        };
-        let kind: u8 = match entry.kind {
-            FileKind::File => 0,
-            FileKind::Dir => 1,
-            FileKind::Link => 2,
-            FileKind::Special => 3,
-        };
-        out.extend_from_slice(&[state, kind | if entry.trusted { 4 } else { 0 }]);
-        self.entry_count = self.entry_count.checked_add(1)?;
-        Some(())
-    }
-
-    fn device(&mut self, device: u64) -> Option<u16> {
-        let place = self.devices.iter().position(|known| *known == device).unwrap_or_else(|| {
-            self.devices.push(device);
-            self.devices.len() - 1
-        });
-        u16::try_from(place).ok()
-    }
-
-    /// The bytes of the file.
-    pub(crate) fn encode(&self, basis: &CacheBasis) -> Option<Vec<u8>> {
-        let packs = u32::try_from(basis.packs.len()).ok()?;
-        let devices = u32::try_from(self.devices.len()).ok()?;
-        let names = u32::try_from(self.names.len()).ok()?;
-        let body = basis.packs.len() * PACK + self.devices.len() * 8;
-        let total = HEADER + body + self.dirs.len() + self.entries.len() + self.names.len();
-        let mut out = Vec::with_capacity(total);
-        out.extend_from_slice(MAGIC);
-        out.extend_from_slice(&VERSION.to_le_bytes());
-        out.extend_from_slice(&[0; 4]);
-        out.extend_from_slice(&(total as u64).to_le_bytes());
-        out.extend_from_slice(&basis.written_ns.to_le_bytes());
-        let mut boot = [0; 40];
-        let text = basis.boot.as_deref().unwrap_or_default().as_bytes();
-        if text.len() <= boot.len() {
-            boot[..text.len()].copy_from_slice(text);
-        }
-        out.extend_from_slice(&boot);
-        out.extend_from_slice(basis.operation.as_bytes());
-        out.extend_from_slice(&basis.operation_seq.to_le_bytes());
-        out.extend_from_slice(basis.head.as_bytes());
-        for count in [packs, devices, self.dir_count, self.entry_count, names, 0] {
-            out.extend_from_slice(&count.to_le_bytes());
-        }
-        for (name, bytes) in &basis.packs {
-            out.extend_from_slice(name.as_bytes());
-            out.extend_from_slice(&bytes.to_le_bytes());
-        }
-        for device in &self.devices {
-            out.extend_from_slice(&device.to_le_bytes());
-        }
-        out.extend_from_slice(&self.dirs);
-        out.extend_from_slice(&self.entries);
-        out.extend_from_slice(&self.names);
-        let crc = crc32fast::hash(&out[16..]);
-        out[12..16].copy_from_slice(&crc.to_le_bytes());
-        Some(out)
     }
 }
 
@@ -398,6 +314,26 @@ mod tests {
         assert_eq!(entry.state, EntryState::Omitted(Reason::TooLarge));
         assert_eq!(cache.entry(1).unwrap().1.dir, 1);
         assert!(cache.dir(2).is_none() && cache.entry(2).is_none());
+    }
+
+    #[test]
+    fn directories_are_copied_as_if_they_were_written_anew() {
+        let (bytes, basis) = sample();
+        let old = StatCache::decode(bytes, basis.boot.as_deref()).unwrap();
+        let (root, below) = (old.dir(0).unwrap(), old.dir(1).unwrap());
+        let (mut copied, mut written) = (CacheBuilder::default(), CacheBuilder::default());
+        // Another directory stands before it now, so that all numbers are others.
+        let entry = old.entry(0).unwrap();
+        for builder in [&mut copied, &mut written] {
+            builder.dir(below.encoded, 0, (98, true), [(b"before".as_slice(), entry.1)].into_iter()).unwrap();
+        }
+        let lost = |_| None;
+        assert!(copied.copy(root.encoded, &old, &root, lost).is_none());
+        copied.copy(root.encoded, &old, &root, |number| (number == 1).then_some(7)).unwrap();
+        let (name, dir) = old.entry(1).unwrap();
+        let entries = [entry, (name, CacheEntry { dir: 7, ..dir })];
+        written.dir(root.encoded, root.rules, (root.device, true), entries.into_iter()).unwrap();
+        assert_eq!(copied.encode(&basis), written.encode(&basis));
     }
 
     #[test]

@@ -1,0 +1,188 @@
+//! Making the next stat cache: most of it is copied from the one before, directory by directory.
+
+use ckpt_fs::FileKind;
+
+use super::{
+    CacheBasis, CacheDir, CacheEntry, DIR_AT, ENTRY, EntryState, HAS_FACTS, HEADER, MAGIC, MOUNT_POINT, NAME_AT, NONE,
+    PACK, StatCache, VERSION,
+};
+use crate::ObjectId;
+use crate::state::Encoded;
+
+/// A cache that is being made: directories in the order of their numbers, each with its entries sorted by name.
+#[derive(Default)]
+pub(crate) struct CacheBuilder {
+    devices: Vec<u64>,
+    dirs: Vec<u8>,
+    dir_count: u32,
+    entries: Vec<u8>,
+    entry_count: u32,
+    names: Vec<u8>,
+}
+
+impl CacheBuilder {
+    /// Adds the next directory. `None` when the cache would be larger than its numbers can say; there is none then.
+    pub(crate) fn dir<'a>(
+        &mut self,
+        encoded: Encoded,
+        rules: u64,
+        (device, is_mount_point): (u64, bool),
+        entries: impl Iterator<Item = (&'a [u8], CacheEntry)>,
+    ) -> Option<()> {
+        let first = self.entry_count;
+        for (name, entry) in entries {
+            self.entry(name, &entry)?;
+        }
+        self.record(first, encoded, rules, (device, is_mount_point))
+    }
+
+    /// Adds the record of a directory whose entries are those from `first` on.
+    fn record(
+        &mut self,
+        first: u32,
+        encoded: Encoded,
+        rules: u64,
+        (device, is_mount_point): (u64, bool),
+    ) -> Option<()> {
+        let device = self.device(device)?;
+        let out = &mut self.dirs;
+        out.extend_from_slice(&first.to_le_bytes());
+        out.extend_from_slice(&(self.entry_count - first).to_le_bytes());
+        out.extend_from_slice(encoded.tree.as_bytes());
+        out.extend_from_slice(encoded.facts.unwrap_or(ObjectId::ZERO).as_bytes());
+        out.extend_from_slice(&rules.to_le_bytes());
+        for mode in [encoded.inherited.file, encoded.inherited.exec, encoded.inherited.dir, device] {
+            out.extend_from_slice(&mode.to_le_bytes());
+        }
+        let has_facts = if encoded.facts.is_some() { HAS_FACTS } else { 0 };
+        let mount_point = if is_mount_point { MOUNT_POINT } else { 0 };
+        out.extend_from_slice(&(has_facts | mount_point).to_le_bytes());
+        self.dir_count = self.dir_count.checked_add(1)?;
+        Some(())
+    }
+
+    /// Adds the next directory with the entries that it had in `old`. `relocate` gets each subdirectory's number there
+    /// with the number of its entry, and gives what stands in its place now. `None` where it cannot be copied; nothing was
+    /// added then.
+    pub(crate) fn copy(
+        &mut self,
+        encoded: Encoded,
+        old: &StatCache,
+        dir: &CacheDir,
+        relocate: impl Fn(u32) -> Option<u32>,
+    ) -> Option<()> {
+        let block = old.block(dir)?;
+        if old.devices.starts_with(&self.devices) {
+            self.devices.clone_from(&old.devices);
+        }
+        if !self.devices.starts_with(&old.devices) {
+            return None;
+        }
+        let names_at = u32::try_from(self.names.len()).ok()?;
+        names_at.checked_add(u32::try_from(block.names.len()).ok()?)?;
+        let first = self.entry_count;
+        let count = first.checked_add(dir.count)?;
+        let begin = self.entries.len();
+        self.entries.extend_from_slice(block.entries);
+        let (entries, _) = self.entries[begin..].as_chunks_mut::<ENTRY>();
+        for (number, entry) in (dir.first..).zip(entries) {
+            let at = field(entry, NAME_AT).wrapping_sub(block.names_at).wrapping_add(names_at);
+            entry[NAME_AT..][..4].copy_from_slice(&at.to_le_bytes());
+            if field(entry, DIR_AT) != NONE {
+                let Some(moved) = relocate(number) else {
+                    self.entries.truncate(begin);
+                    return None;
+                };
+                entry[DIR_AT..][..4].copy_from_slice(&moved.to_le_bytes());
+            }
+        }
+        self.names.extend_from_slice(block.names);
+        self.entry_count = count;
+        self.record(first, encoded, dir.rules, (dir.device, dir.is_mount_point))
+    }
+
+    fn entry(&mut self, name: &[u8], entry: &CacheEntry) -> Option<()> {
+        let name_at = u32::try_from(self.names.len()).ok()?;
+        let name_len = u16::try_from(name.len()).ok()?;
+        self.names.extend_from_slice(name);
+        let device = self.device(entry.device)?;
+        let out = &mut self.entries;
+        out.extend_from_slice(&entry.mtime_ns.to_le_bytes());
+        out.extend_from_slice(&entry.ctime_ns.to_le_bytes());
+        out.extend_from_slice(&entry.size.to_le_bytes());
+        out.extend_from_slice(&entry.inode.to_le_bytes());
+        out.extend_from_slice(entry.id.as_bytes());
+        out.extend_from_slice(&name_at.to_le_bytes());
+        out.extend_from_slice(&entry.dir.to_le_bytes());
+        out.extend_from_slice(&name_len.to_le_bytes());
+        out.extend_from_slice(&entry.mode.to_le_bytes());
+        out.extend_from_slice(&device.to_le_bytes());
+        let state = match entry.state {
+            EntryState::Captured => 0,
+            EntryState::Ignored => 1,
+            EntryState::Omitted(reason) => reason.number() + 2,
+        };
+        let kind: u8 = match entry.kind {
+            FileKind::File => 0,
+            FileKind::Dir => 1,
+            FileKind::Link => 2,
+            FileKind::Special => 3,
+        };
+        out.extend_from_slice(&[state, kind | if entry.trusted { 4 } else { 0 }]);
+        self.entry_count = self.entry_count.checked_add(1)?;
+        Some(())
+    }
+
+    fn device(&mut self, device: u64) -> Option<u16> {
+        let place = self.devices.iter().position(|known| *known == device).unwrap_or_else(|| {
+            self.devices.push(device);
+            self.devices.len() - 1
+        });
+        u16::try_from(place).ok()
+    }
+
+    /// The bytes of the file.
+    pub(crate) fn encode(&self, basis: &CacheBasis) -> Option<Vec<u8>> {
+        let packs = u32::try_from(basis.packs.len()).ok()?;
+        let devices = u32::try_from(self.devices.len()).ok()?;
+        let names = u32::try_from(self.names.len()).ok()?;
+        let body = basis.packs.len() * PACK + self.devices.len() * 8;
+        let total = HEADER + body + self.dirs.len() + self.entries.len() + self.names.len();
+        let mut out = Vec::with_capacity(total);
+        out.extend_from_slice(MAGIC);
+        out.extend_from_slice(&VERSION.to_le_bytes());
+        out.extend_from_slice(&[0; 4]);
+        out.extend_from_slice(&(total as u64).to_le_bytes());
+        out.extend_from_slice(&basis.written_ns.to_le_bytes());
+        let mut boot = [0; 40];
+        let text = basis.boot.as_deref().unwrap_or_default().as_bytes();
+        if text.len() <= boot.len() {
+            boot[..text.len()].copy_from_slice(text);
+        }
+        out.extend_from_slice(&boot);
+        out.extend_from_slice(basis.operation.as_bytes());
+        out.extend_from_slice(&basis.operation_seq.to_le_bytes());
+        out.extend_from_slice(basis.head.as_bytes());
+        for count in [packs, devices, self.dir_count, self.entry_count, names, 0] {
+            out.extend_from_slice(&count.to_le_bytes());
+        }
+        for (name, bytes) in &basis.packs {
+            out.extend_from_slice(name.as_bytes());
+            out.extend_from_slice(&bytes.to_le_bytes());
+        }
+        for device in &self.devices {
+            out.extend_from_slice(&device.to_le_bytes());
+        }
+        out.extend_from_slice(&self.dirs);
+        out.extend_from_slice(&self.entries);
+        out.extend_from_slice(&self.names);
+        let crc = crc32fast::hash(&out[16..]);
+        out[12..16].copy_from_slice(&crc.to_le_bytes());
+        Some(out)
+    }
+}
+
+/// The number at a place in an entry.
+fn field(entry: &[u8; ENTRY], at: usize) -> u32 {
+    u32::from_le_bytes([entry[at], entry[at + 1], entry[at + 2], entry[at + 3]])
+}
