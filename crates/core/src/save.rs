@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use crate::checkout::recover;
+use crate::checkout::{interrupted, recover};
 use crate::checkpoint::Checkpoint;
 use crate::differences::{Differences, HeadIds, count, differences, to_path_change};
 use crate::error::Context;
@@ -145,7 +145,7 @@ impl CheckpointStore {
     /// # Errors
     /// As for [`CheckpointStore::save`].
     pub fn plan_save(&self) -> Result<SavePlan> {
-        recover::require_none(&self.0)?;
+        interrupted::require_none(&self.0)?;
         let (_, mut snapshot, differences) = self.compare_with_head()?;
         let notices = std::mem::take(&mut snapshot.notices);
         Ok(SavePlan::new(snapshot, differences, notices))

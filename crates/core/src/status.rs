@@ -1,6 +1,6 @@
 //! `status`: how the worktree differs from head.
 
-use crate::checkout::recover;
+use crate::checkout::{interrupted, recover};
 use crate::differences::to_path_change;
 use crate::{CheckpointInfo, CheckpointStore, Notice, Omitted, PathChange, Recovery, RepoPath, Result};
 
@@ -37,7 +37,7 @@ impl CheckpointStore {
     /// # Errors
     /// [`Error::Io`](crate::Error::Io) when the store cannot be read.
     pub fn is_restore_pending(&self) -> Result<bool> {
-        recover::is_pending(&self.0)
+        interrupted::is_pending(&self.0)
     }
 
     /// Compares the worktree with head. Writes nothing, neither in the store nor in the worktree, unless an interrupted

@@ -1,6 +1,6 @@
 //! `undo` and `redo`: restores are taken back, and taken back again.
 
-use crate::checkout::{self, Restore, recover};
+use crate::checkout::{self, Restore, interrupted, recover};
 use crate::checkpoint::Checkpoint;
 use crate::session::Session;
 use crate::snapshot::head_rules;
@@ -35,7 +35,7 @@ impl CheckpointStore {
     /// # Errors
     /// As for [`CheckpointStore::reset`].
     pub fn plan_undo(&self) -> Result<Option<Plan>> {
-        recover::require_none(&self.0)?;
+        interrupted::require_none(&self.0)?;
         self.with_taking_back(Way::Undo, |restore| checkout::dry_run(&self.0, restore))
     }
 
@@ -44,7 +44,7 @@ impl CheckpointStore {
     /// # Errors
     /// As for [`CheckpointStore::reset`].
     pub fn plan_redo(&self) -> Result<Option<Plan>> {
-        recover::require_none(&self.0)?;
+        interrupted::require_none(&self.0)?;
         self.with_taking_back(Way::Redo, |restore| checkout::dry_run(&self.0, restore))
     }
 

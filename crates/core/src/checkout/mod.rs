@@ -7,6 +7,7 @@
 mod apply;
 mod give_back;
 mod held;
+pub(crate) mod interrupted;
 pub(crate) mod journal;
 mod plan;
 pub(crate) mod present;
@@ -100,7 +101,7 @@ fn prepare<'a>(
 
 /// Tells what a restore would do.
 pub(crate) fn dry_run<'a>(store: &'a Inner, restore: &Restore<'a>) -> Result<Plan> {
-    recover::require_none(store)?;
+    interrupted::require_none(store)?;
     let tip = store.tip()?;
     let head = store.head(&tip)?;
     let prepared = prepare(store, restore, &tip, head.as_ref(), None, &HashOnly, &mut HashOnly)?;

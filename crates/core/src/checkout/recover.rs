@@ -6,13 +6,13 @@
 //! what a power cut left of our own writing; it is held by a new safety checkpoint and then written.
 
 use std::collections::BTreeSet;
-use std::path::Path;
 use std::sync::Arc;
 
 use ckpt_fs::{Dir, Lock};
 
 use super::apply::{Apply, absolute};
 use super::facts_commit;
+use super::interrupted::{is_in_place, is_pending, is_recorded};
 use super::journal::{self, Found, Journal};
 use super::present::{Captured, capture};
 use super::step::{OnDisk, Step, look};
@@ -20,29 +20,17 @@ use super::sweep::sweep_temporaries;
 use crate::checkpoint::Checkpoint;
 use crate::differences::{count, visible};
 use crate::error::Context;
-use crate::layout::dir_identity;
 use crate::path::split;
 use crate::record::{NewState, put_checkpoint, put_operation, put_save};
-use crate::registry;
 use crate::session::{Session, locks_dir, open_worktree};
 use crate::snapshot::{StoreIngest, head_rules};
 use crate::state::{self, Entry, Node};
 use crate::store::Inner;
 use crate::timeline::NewOperation;
 use crate::{
-    CheckpointId, CheckpointKind, EntryKind, Error, Event, Notice, ObjectFault, Operation, OperationKind, Recovery,
-    RepoPath, Result, StoreFault, WorkspaceFault,
+    CheckpointId, CheckpointKind, EntryKind, Error, Event, Notice, ObjectFault, Operation, Recovery, RepoPath, Result,
+    WorkspaceFault,
 };
-
-/// Whether a restore was interrupted, or is running.
-pub(crate) fn is_pending(store: &Inner) -> Result<bool> {
-    Ok(!matches!(journal::read(store)?, Found::None))
-}
-
-/// Refuses to foretell anything of a worktree that is half-way between two states.
-pub(crate) fn require_none(store: &Inner) -> Result<()> {
-    if is_pending(store)? { Err(Error::store(&store.path, StoreFault::InterruptedRestore)) } else { Ok(()) }
-}
 
 /// Finishes an interrupted restore before the worktree is read. One that is running is left alone.
 pub(crate) fn finish_first(store: &Inner) -> Result<(Option<Recovery>, Option<Notice>)> {
@@ -93,30 +81,6 @@ pub(crate) fn finish(session: &Session<'_>) -> Result<Option<Recovery>> {
     Ok(Some(recovery))
 }
 
-/// Whether the directory is still the one in which the restore was begun. A volume that is not mounted now is an error:
-/// the restore waits for it.
-fn is_in_place(session: &Session<'_>, journal: &Journal) -> Result<bool> {
-    let path = session.store.worktree.path();
-    let Some(record) = &session.record else { return Ok(true) };
-    let unmounted = |path: &Path| Err(Error::workspace(path, WorkspaceFault::Unmounted));
-    if registry::is_unmounted(record) {
-        return unmounted(path);
-    }
-    match (record.inode, dir_identity(path)) {
-        (Some((_, was)), Some((_, is))) if was != is => return Ok(false),
-        (_, None) if registry::is_gone(record) => return Ok(false),
-        _ => {}
-    }
-    let root = open_worktree(path)?;
-    for mount in &journal.mounts {
-        let is_mounted = root.open_beneath(mount).and_then(|dir| dir.stat_self()).is_ok_and(|stat| stat.is_mount_point);
-        if !is_mounted {
-            return unmounted(&absolute(session.store, mount));
-        }
-    }
-    Ok(true)
-}
-
 /// An error of the disk that leaves a restore half done says so.
 pub(super) fn half_restored(store: &Inner, err: Error) -> Error {
     match err {
@@ -126,23 +90,6 @@ pub(super) fn half_restored(store: &Inner, err: Error) -> Error {
         }
         other => other,
     }
-}
-
-/// Whether a restore is on the timeline: anything but safety checkpoints came after it began. A journal that does not
-/// belong to this timeline stands for nothing that can be finished, and counts as recorded.
-fn is_recorded(store: &Inner, journal: &Journal, tip: &Operation) -> Result<bool> {
-    for operation in tip.back(&store.objects) {
-        let operation = operation?;
-        if operation.id == journal.tip {
-            return Ok(false);
-        }
-        let is_safety =
-            operation.kind == OperationKind::Save && operation.checkpoint_kind == Some(CheckpointKind::Auto);
-        if !is_safety {
-            return Ok(true);
-        }
-    }
-    Ok(true)
 }
 
 /// A restore that was begun and not ended.

@@ -13,7 +13,7 @@ mod timeline;
 
 use std::path::PathBuf;
 
-use crate::checkout::{journal, recover};
+use crate::checkout::{interrupted, journal};
 use crate::error::Context;
 use crate::git_config::config_is_whole;
 use crate::layout::{OWN, WORKTREE, WorktreeRecord};
@@ -182,7 +182,7 @@ impl CheckpointStore {
         if options.worktree {
             verification.faults.extend(stale::find(store, options.repair)?);
         }
-        if recover::is_pending(store)? {
+        if interrupted::is_pending(store)? {
             verification.notices.push(Notice::InterruptedRestore);
         }
         Ok(verification)
