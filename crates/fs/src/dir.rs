@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use rustix::fs::{AtFlags, Mode, OFlags};
 
 use crate::beneath::{self, DIR_FLAGS};
-use crate::{Entries, FileKind, Stat};
+use crate::{Entries, FileKind, Stat, fault};
 
 /// Flags for a file that is opened without waiting for a writer, should it be a FIFO, and never through a link.
 const FILE_FLAGS: OFlags =
@@ -49,6 +49,7 @@ impl Dir {
     /// # Errors
     /// What `open` answers; `NotADirectory` for anything else.
     pub fn open(path: &Path) -> io::Result<Self> {
+        fault::open_step(path.as_os_str().as_bytes())?;
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         Ok(Self::from(rustix::fs::open(path.as_os_str().as_bytes(), flags, Mode::empty())?))
     }
@@ -68,6 +69,7 @@ impl Dir {
     /// # Errors
     /// What `openat` answers; `NotADirectory` or `FilesystemLoop` if it is a link.
     pub fn open_dir(&self, name: &[u8]) -> io::Result<Self> {
+        fault::open_step(name)?;
         Ok(Self::from(rustix::fs::openat(&self.fd, name, DIR_FLAGS, Mode::empty())?))
     }
 
@@ -76,6 +78,7 @@ impl Dir {
     /// # Errors
     /// What `openat2` answers; a link anywhere on the way is an error.
     pub fn open_beneath(&self, path: &[u8]) -> io::Result<Self> {
+        fault::open_step(path)?;
         beneath::open(self.fd.as_fd(), path).map(Self::from)
     }
 
@@ -84,6 +87,7 @@ impl Dir {
     /// # Errors
     /// When the process has no file descriptor left.
     pub fn try_clone(&self) -> io::Result<Self> {
+        fault::open_step(b".")?;
         let fd = self.fd.try_clone()?;
         // Both descriptors share one position: whoever is not the first to read names opens the directory anew.
         Ok(Self { fd, was_read: AtomicBool::new(true) })
@@ -92,6 +96,7 @@ impl Dir {
     /// The same directory with a position of its own.
     #[cfg(target_os = "linux")]
     fn reopen(&self) -> io::Result<OwnedFd> {
+        fault::open_step(b".")?;
         Ok(rustix::fs::openat(&self.fd, c".", DIR_FLAGS, Mode::empty())?)
     }
 
@@ -101,6 +106,7 @@ impl Dir {
     /// # Errors
     /// What `openat` answers; `FilesystemLoop` if it is a link.
     pub fn open_file(&self, name: &[u8]) -> io::Result<File> {
+        fault::open_step(name)?;
         Ok(File::from(rustix::fs::openat(&self.fd, name, FILE_FLAGS, Mode::empty())?))
     }
 }

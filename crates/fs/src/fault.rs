@@ -5,8 +5,16 @@
 //!
 //! * `CKPT_FAULT_LOG=FILE` appends one line a step: number, operation, name.
 //! * `CKPT_FAULT_AT=N[,N…]` names steps, counted from 1.
-//! * `CKPT_FAULT_DO=ACTION` says what happens there: `kill` (SIGKILL to ourselves), `eio`, `enospc`, or `run:COMMAND`
-//!   (a shell command, as another process would come in between).
+//! * `CKPT_FAULT_DO=ACTION` says what happens there:
+//!
+//! | action | what happens |
+//! |---|---|
+//! | `kill` | SIGKILL to ourselves |
+//! | `eio`, `enospc` | the step fails, and changes nothing |
+//! | `short` | a write takes half of its bytes; other steps are as ever |
+//! | `short-enospc` | so too, and the step after it fails with `ENOSPC`, as on a disk that fills up within a write |
+//! | `emfile` | the process has no handle left: with this action the steps are the handles that are opened, and no others |
+//! | `run:COMMAND` | a shell command, as another process would come in between |
 //!
 //! Three more change what the system seems to be: `CKPT_FAULT_NO_OPENAT2=1` is a kernel without `openat2`,
 //! `CKPT_FAULT_BOOT_ID=ID` another boot of the machine, `CKPT_FAULT_NETWORK_FS=1` a network file system everywhere.
@@ -27,7 +35,8 @@
 //! | `write` | offset | | what was written |
 //! | `truncate` | length | | |
 //! | `chmod` | mode | | |
-//! | `unlink`, `rmdir`, `fsync`, `fsync-dir`, `syncfs` | | | |
+//! | `unlink`, `rmdir` | | | |
+//! | `fsync`, `fsync-dir`, `syncfs` | 1 where it failed | | |
 //!
 //! Paths are absolute, as `/proc/self/fd` tells them just after the change: Linux only. The order is that of the changes in
 //! a process with one thread. Owners are not recorded.
@@ -51,6 +60,30 @@ pub fn step(_operation: &str, _name: &[u8]) -> io::Result<()> {
 
 #[cfg(feature = "faults")]
 pub use enabled::step;
+
+/// Announces a write of `len` bytes to `name`, and tells how many of them it may take: all, but for a test that asked for
+/// a short write.
+///
+/// # Errors
+/// Only when a test asked for one.
+#[cfg(not(feature = "faults"))]
+#[inline]
+pub(crate) fn write_step(_name: &[u8], len: usize) -> io::Result<usize> {
+    Ok(len)
+}
+
+/// Announces that a handle is about to be opened.
+///
+/// # Errors
+/// Only when a test asked for one.
+#[cfg(not(feature = "faults"))]
+#[inline]
+pub(crate) fn open_step(_name: &[u8]) -> io::Result<()> {
+    Ok(())
+}
+
+#[cfg(feature = "faults")]
+pub(crate) use enabled::{open_step, write_step};
 
 /// Tells that a change was made. The opening of this module lists the operations and what comes with each.
 ///
@@ -102,6 +135,10 @@ mod enabled {
     use std::sync::atomic::{AtomicU64, Ordering};
 
     use super::Place;
+
+    const SHORT: &str = "short";
+    const SHORT_AND_FULL: &str = "short-enospc";
+    const NO_HANDLES: &str = "emfile";
 
     static COUNT: AtomicU64 = AtomicU64::new(0);
 
@@ -168,19 +205,15 @@ mod enabled {
     /// # Errors
     /// Only when a test asked for one.
     pub fn step(operation: &str, name: &[u8]) -> io::Result<()> {
+        if plan().action == NO_HANDLES {
+            return Ok(());
+        }
+        let number = count(operation, name)?;
         let plan = plan();
-        if plan.at.is_empty() && plan.log.is_none() {
-            return Ok(());
-        }
-        let number = COUNT.fetch_add(1, Ordering::SeqCst) + 1;
-        if let Some(log) = &plan.log {
-            let line = format!("{number} {operation} {}\n", String::from_utf8_lossy(name));
-            OpenOptions::new().append(true).create(true).open(log)?.write_all(line.as_bytes())?;
-        }
-        if !plan.at.contains(&number) {
-            return Ok(());
-        }
+        let is_at = |number| plan.at.contains(&number);
         match plan.action.as_str() {
+            SHORT_AND_FULL if number.checked_sub(1).is_some_and(is_at) => Err(rustix::io::Errno::NOSPC.into()),
+            _ if !is_at(number) => Ok(()),
             "kill" => {
                 rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::KILL)?;
                 Ok(())
@@ -194,5 +227,43 @@ mod enabled {
                 Ok(())
             }
         }
+    }
+
+    /// Announces a write of `len` bytes to `name`, and tells how many of them it may take.
+    ///
+    /// # Errors
+    /// Only when a test asked for one.
+    pub(crate) fn write_step(name: &[u8], len: usize) -> io::Result<usize> {
+        step("write", name)?;
+        let plan = plan();
+        let is_short =
+            [SHORT, SHORT_AND_FULL].contains(&plan.action.as_str()) && plan.at.contains(&COUNT.load(Ordering::SeqCst));
+        Ok(if is_short { len.div_ceil(2) } else { len })
+    }
+
+    /// Announces that a handle is about to be opened.
+    ///
+    /// # Errors
+    /// Only when a test asked for one.
+    pub(crate) fn open_step(name: &[u8]) -> io::Result<()> {
+        let plan = plan();
+        if plan.action == NO_HANDLES && plan.at.contains(&count("open", name)?) {
+            return Err(rustix::io::Errno::MFILE.into());
+        }
+        Ok(())
+    }
+
+    /// Counts a step and writes it down; its number, 0 where nobody asked.
+    fn count(operation: &str, name: &[u8]) -> io::Result<u64> {
+        let plan = plan();
+        if plan.at.is_empty() && plan.log.is_none() {
+            return Ok(0);
+        }
+        let number = COUNT.fetch_add(1, Ordering::SeqCst) + 1;
+        if let Some(log) = &plan.log {
+            let line = format!("{number} {operation} {}\n", String::from_utf8_lossy(name));
+            OpenOptions::new().append(true).create(true).open(log)?.write_all(line.as_bytes())?;
+        }
+        Ok(number)
     }
 }

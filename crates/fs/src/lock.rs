@@ -104,6 +104,7 @@ impl Lock {
     /// # Errors
     /// What opening or locking answers.
     pub fn holder_of(dir: &Dir, name: &[u8]) -> io::Result<Option<(String, i64)>> {
+        fault::open_step(name)?;
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let mut lock = match rustix::fs::openat(dir, name, flags, Mode::empty()) {
             Ok(fd) => Self { file: File::from(fd) },
@@ -129,6 +130,7 @@ impl Lock {
     }
 
     fn open(dir: &Dir, name: &[u8], flags: OFlags) -> io::Result<Self> {
+        fault::open_step(name)?;
         let flags = flags | OFlags::RDWR | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let fd = rustix::fs::openat(dir, name, flags, Mode::from_raw_mode(0o600))?;
         if flags.contains(OFlags::CREATE) {

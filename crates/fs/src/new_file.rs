@@ -58,10 +58,27 @@ impl NewFile {
     ///
     /// # Errors
     /// What `pwrite` answers; a part of `bytes` may then stand in the file.
-    pub fn write_all_at(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
-        fault::step("write", &self.name)?;
-        self.file.write_all_at(bytes, offset)?;
-        fault::record("write", &[self.place()], offset, bytes)
+    pub fn write_all_at(&self, mut bytes: &[u8], mut offset: u64) -> io::Result<()> {
+        // Not the loop of the standard library: it does not tell what was written before an error.
+        while !bytes.is_empty() {
+            match self.write_at(bytes, offset) {
+                Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+                Ok(written) => {
+                    bytes = &bytes[written..];
+                    offset += written as u64;
+                }
+                Err(err) if err.kind() == io::ErrorKind::Interrupted => {}
+                Err(err) => return Err(err),
+            }
+        }
+        Ok(())
+    }
+
+    fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<usize> {
+        let count = fault::write_step(&self.name, bytes.len())?;
+        let written = self.file.write_at(&bytes[..count], offset)?;
+        fault::record("write", &[self.place()], offset, &bytes[..written])?;
+        Ok(written)
     }
 
     /// Reads back at most `buffer.len()` bytes from `offset`; 0 at the end of the file.
@@ -90,9 +107,9 @@ impl NewFile {
         if durability == Durability::None {
             return Ok(());
         }
-        fault::step("fsync", &self.name)?;
-        self.file.sync_all()?;
-        fault::record("fsync", &[self.place()], 0, b"")
+        let synced = fault::step("fsync", &self.name).and_then(|()| self.file.sync_all());
+        fault::record("fsync", &[self.place()], synced.is_err().into(), b"")?;
+        synced
     }
 
     /// The open file, for reading back what was written.
@@ -107,8 +124,8 @@ impl NewFile {
 
 impl Write for NewFile {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        fault::step("write", &self.name)?;
-        let written = self.file.write(bytes)?;
+        let count = fault::write_step(&self.name, bytes.len())?;
+        let written = self.file.write(&bytes[..count])?;
         fault::record_append(self.file.as_fd(), &bytes[..written])?;
         Ok(written)
     }

@@ -74,8 +74,8 @@ impl<'a> Call<'a> {
         self
     }
 
-    /// Does something at the step `number` of the file system: `kill`, `eio`, `enospc`, `run:COMMAND`. One thread, so
-    /// that steps have the same numbers each time.
+    /// Does something at the step `number` of the file system: one of the actions of `crates/fs/src/fault.rs`. One thread,
+    /// so that steps have the same numbers each time.
     pub(crate) fn fault(self, number: u64, action: &str) -> Self {
         self.config("threads", "1").env("CKPT_FAULT_AT", number.to_string()).env("CKPT_FAULT_DO", action)
     }

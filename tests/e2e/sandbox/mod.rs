@@ -21,7 +21,7 @@ use rustix::fs::{CWD, FileType, Mode, mknodat};
 use tempfile::TempDir;
 
 pub(crate) use call::{Call, Output};
-pub(crate) use faults::steps_of;
+pub(crate) use faults::{SYNCS, operations_of, steps_of};
 pub(crate) use forge::Forge;
 pub(crate) use oracle::{assert_healthy, assert_no_leftovers, assert_no_temporaries, git_command};
 pub(crate) use redact::redact;

@@ -2,17 +2,61 @@
 //! settles which, and no byte is gone.
 
 use super::verbs::settles;
-use super::{Tally, VERBS, Verb, is_long};
-use crate::sandbox::{Sandbox, steps_of};
+use super::{Tally, VERBS, Verb, either};
+use crate::sandbox::{Output, SYNCS, Sandbox, operations_of};
 
-/// Steps between two that are tried, in the short form.
-const STRIDE: u64 = 9;
+/// Something that happens at a step.
+struct Fault {
+    name: &'static str,
+    /// The action of the fault point.
+    action: &'static str,
+    /// Operations at which it happens; none: at all.
+    operations: &'static [&'static str],
+    /// Steps between two that are tried, in the short form.
+    stride: usize,
+    /// What the run must answer, besides what holds for all.
+    answers: fn(&Output) -> bool,
+}
+
+const KILL: Fault = Fault { name: "kill", action: "kill", operations: &[], stride: 9, answers: |_| true };
+
+const ERRORS: &[Fault] = &[
+    Fault { name: "eio", action: "eio", operations: &[], stride: 9, answers: |_| true },
+    Fault { name: "enospc", action: "enospc", operations: &[], stride: 9, answers: |_| true },
+    // A shortage says nothing about a file: no answer leaves one out.
+    Fault {
+        name: "emfile",
+        action: "emfile",
+        operations: &[],
+        stride: 60,
+        answers: |output| output.code == Some(0) || is_told(output, "Too many open files"),
+    },
+    Fault {
+        name: "short",
+        action: "short",
+        operations: &["write"],
+        stride: 3,
+        answers: |output| output.code == Some(0),
+    },
+    Fault { name: "short-enospc", action: "short-enospc", operations: &["write"], stride: 3, answers: |_| true },
+    Fault {
+        name: "fsync",
+        action: "eio",
+        operations: &SYNCS,
+        stride: 1,
+        answers: |output| is_told(output, "Input/output error"),
+    },
+];
+
+fn is_told(output: &Output, reason: &str) -> bool {
+    output.code == Some(1) && output.err().contains(reason)
+}
 
 #[test]
 fn every_verb_killed_at_every_step_d1_l30_x6() {
     let mut tally = Tally::new("kills");
     for verb in VERBS {
-        each_step(verb, &mut tally, "kill");
+        each_step(verb, &mut tally, &KILL);
     }
     tally.end();
 }
@@ -21,31 +65,37 @@ fn every_verb_killed_at_every_step_d1_l30_x6() {
 fn every_verb_with_an_error_at_every_step_l35() {
     let mut tally = Tally::new("errors");
     for verb in VERBS {
-        for error in ["eio", "enospc"] {
-            each_step(verb, &mut tally, error);
+        for fault in ERRORS {
+            each_step(verb, &mut tally, fault);
         }
     }
     tally.end();
 }
 
-fn each_step(verb: &Verb, tally: &mut Tally, fault: &str) {
+fn each_step(verb: &Verb, tally: &mut Tally, fault: &Fault) {
     let sandbox = Sandbox::new();
     let (words, _) = (verb.prepare)(&sandbox);
-    let (output, steps) = steps_of(sandbox.call(words.split(' ')));
+    let (output, operations) = operations_of(sandbox.call(words.split(' ')).durable(), fault.action);
     let _ = output.ok();
-    let stride = if is_long() { 1 } else { STRIDE };
+    let is_meant = |operation: &str| fault.operations.is_empty() || fault.operations.contains(&operation);
+    let steps: Vec<u64> =
+        (1..).zip(&operations).filter(|(_, operation)| is_meant(operation)).map(|(at, _)| at).collect();
+    let stride = either(fault.stride, 1);
     // Another remainder for each, so that the short forms together try more than one of them.
-    let first = 1 + verb.name.len() as u64 % stride + u64::from(fault == "enospc");
-    for number in (first..=steps).step_by(usize::try_from(stride).unwrap()) {
-        tally.case(&format!("{} {fault}", verb.name), || one(verb, number, fault));
+    let first = (verb.name.len() + fault.name.len()) % stride.min(steps.len().max(1));
+    for &number in steps.iter().skip(first).step_by(stride) {
+        tally.case(&format!("{} {}", verb.name, fault.name), || one(verb, number, fault));
     }
 }
 
-fn one(verb: &Verb, number: u64, fault: &str) -> Result<(), String> {
+fn one(verb: &Verb, number: u64, fault: &Fault) -> Result<(), String> {
     let sandbox = Sandbox::new();
     let (words, expected) = (verb.prepare)(&sandbox);
     let before = sandbox.tree();
-    let output = sandbox.call(words.split(' ')).fault(number, fault).run();
-    let what = format!("{words}, {fault} at step {number}: {output}");
+    let output = sandbox.call(words.split(' ')).durable().fault(number, fault.action).run();
+    let what = format!("{words}, {} at step {number}: {output}", fault.name);
+    if !(fault.answers)(&output) {
+        return Err(format!("it should have answered otherwise: {what}"));
+    }
     settles(verb, &sandbox, &before, &expected, output.code, &what)
 }

@@ -21,6 +21,7 @@ impl Dir {
     /// What `openat` answers; `AlreadyExists` if anything stands there.
     pub fn create_new(&self, name: &[u8], mode: u32) -> io::Result<NewFile> {
         fault::step("create", name)?;
+        fault::open_step(name)?;
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let fd = rustix::fs::openat(&self.fd, name, flags, Mode::from_raw_mode(mode))?;
         fault::record("create", &[self.place(name)], mode.into(), b"")?;
@@ -164,6 +165,7 @@ impl Dir {
     /// What `openat` or `fchmod` answers. A file without read permission for its owner is reached through its name.
     pub fn set_mode(&self, name: &[u8], inode: u64, mode: u32) -> io::Result<bool> {
         fault::step("chmod", name)?;
+        fault::open_step(name)?;
         let bits = Mode::from_raw_mode(mode & 0o7777);
         match rustix::fs::openat(&self.fd, name, FILE_FLAGS, Mode::empty()) {
             Ok(fd) => {
@@ -204,9 +206,9 @@ impl Dir {
         if durability == Durability::None {
             return Ok(());
         }
-        fault::step("fsync-dir", b".")?;
-        rustix::fs::fsync(&self.fd)?;
-        fault::record("fsync-dir", &[self.place(b"")], 0, b"")
+        let synced = fault::step("fsync-dir", b".").and_then(|()| Ok(rustix::fs::fsync(&self.fd)?));
+        fault::record("fsync-dir", &[self.place(b"")], synced.is_err().into(), b"")?;
+        synced
     }
 
     /// Makes everything on this directory's file system durable (`syncfs`; elsewhere than on Linux `sync`).
@@ -217,12 +219,15 @@ impl Dir {
         if durability == Durability::None {
             return Ok(());
         }
-        fault::step("syncfs", b".")?;
-        #[cfg(target_os = "linux")]
-        rustix::fs::syncfs(&self.fd)?;
-        #[cfg(not(target_os = "linux"))]
-        rustix::fs::sync();
-        fault::record("syncfs", &[self.place(b"")], 0, b"")
+        let synced = fault::step("syncfs", b".").and_then(|()| {
+            #[cfg(target_os = "linux")]
+            rustix::fs::syncfs(&self.fd)?;
+            #[cfg(not(target_os = "linux"))]
+            rustix::fs::sync();
+            Ok(())
+        });
+        fault::record("syncfs", &[self.place(b"")], synced.is_err().into(), b"")?;
+        synced
     }
 
     /// Writes `bytes` to `name` so that a reader, or a crash, sees the old content or the new, never a part: a
