@@ -15,9 +15,13 @@ use crate::store::{check_network, check_owner};
 use crate::timeline::NewOperation;
 use crate::{Durability, ObjectId, OperationKind, Result, StoreId, StoreOptions, Worktree, refs, registry, session};
 
-/// Makes the store under a temporary name and renames it into place. `Ok(false)`: another process was first.
+/// Mode of the directories that lead to a store.
+const PRIVATE: u32 = 0o700;
+
+/// Makes the store under a temporary name and renames it into place; [`sync_names`] makes that durable. `Ok(false)`: another
+/// process was first.
 pub(crate) fn create(layout: &Layout, worktree: &Worktree, options: &StoreOptions) -> Result<bool> {
-    create_private_dirs(&layout.checkpoint_dir, options.durability)?;
+    create_private_dirs(&layout.checkpoint_dir)?;
     check_network(&layout.checkpoint_dir, options)?;
     let root = Dir::open(&layout.checkpoint_dir).context("open", &layout.checkpoint_dir)?;
     check_owner(&root, &layout.checkpoint_dir, 0o002)?;
@@ -30,8 +34,7 @@ pub(crate) fn create(layout: &Layout, worktree: &Worktree, options: &StoreOption
     let tmp = format!("{prefix}{}", ckpt_fs::token().context("name", "a temporary directory")?);
     let made = fill(&root, &tmp, layout, worktree, options).and_then(|()| {
         root.rename_noreplace(tmp.as_bytes(), &root, layout.store_name.as_bytes())
-            .context("create", layout.store_path())?;
-        root.sync(options.durability).context("sync", &layout.checkpoint_dir)
+            .context("create", layout.store_path())
     });
     if made.is_err() {
         // Best effort: the next try sweeps what stays.
@@ -40,9 +43,29 @@ pub(crate) fn create(layout: &Layout, worktree: &Worktree, options: &StoreOption
     made.map(|()| true)
 }
 
-/// Makes a directory and its missing parents, each with mode 0700, durably: what is synced in a directory that a power cut
-/// takes away is gone with it.
-fn create_private_dirs(path: &Path, durability: Durability) -> Result<()> {
+/// Makes the name of a new store durable, and the names of the directories above it that we may have made: what is synced
+/// in a directory that a power cut takes away is gone with it. The first save does so, whoever made them: that process may
+/// have been killed before its sync, or the sync have failed, and nobody could tell by the looks of them.
+pub(crate) fn sync_names(checkpoint_dir: &Path, durability: Durability) -> Result<()> {
+    let mut at = checkpoint_dir;
+    loop {
+        let dir = match Dir::open(at) {
+            // Where one cannot look, one has made nothing.
+            Err(err) if at != checkpoint_dir && err.kind() == std::io::ErrorKind::PermissionDenied => return Ok(()),
+            opened => opened.context("open", at)?,
+        };
+        dir.sync(durability).context("sync", at)?;
+        let stat = dir.stat_self().context("look at", at)?;
+        let may_be_made_by_us = stat.uid == ckpt_fs::user_id() && stat.mode & 0o7777 == PRIVATE;
+        match at.parent() {
+            Some(parent) if may_be_made_by_us => at = parent,
+            _ => return Ok(()),
+        }
+    }
+}
+
+/// Makes a directory and its missing parents, each with mode 0700.
+fn create_private_dirs(path: &Path) -> Result<()> {
     let mut missing = Vec::new();
     let mut existing = path;
     while std::fs::symlink_metadata(existing).is_err() {
@@ -54,12 +77,11 @@ fn create_private_dirs(path: &Path, durability: Durability) -> Result<()> {
     let mut at = existing.to_owned();
     for name in missing.iter().rev() {
         at.push(name);
-        match dir.create_dir(name.as_bytes(), 0o700) {
+        match dir.create_dir(name.as_bytes(), PRIVATE) {
             Ok(()) => {}
             Err(err) if err.kind() == std::io::ErrorKind::AlreadyExists => {}
             Err(err) => return Err(err).context("create", &at),
         }
-        dir.sync(durability).context("sync", &at)?;
         dir = dir.open_dir(name.as_bytes()).context("open", &at)?;
     }
     Ok(())

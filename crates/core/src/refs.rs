@@ -3,6 +3,9 @@
 //! A move takes `timeline.lock` (created so that it fails if it is there), checks the old value, syncs the new one and
 //! renames. The lock file is a second name of a temporary of ours in `ckpt/`, so that what a crash of ours left can be
 //! told from a lock that stock git holds: sweeping by name alone loses acknowledged refs beside `git pack-refs`.
+//!
+//! The temporary goes when the directory is synced, and not before: one that is the same file as the ref marks a move that
+//! a power cut may still undo. Nothing may be reported on the strength of it, so the next session moves the ref anew.
 
 use std::io::{self, Write};
 use std::path::Path;
@@ -76,23 +79,27 @@ pub(crate) struct RefMove<'a> {
 }
 
 impl RefMove<'_> {
-    /// Moves the ref from `old` to `new`. After `Ok` the move is durable; after `Err` the ref is as it was.
+    /// Moves the ref from `old` to `new`. After `Ok` the move is durable; after `Err` the ref is as it was, or, where the
+    /// sync failed, moved and marked so that [`settle`] moves it anew.
     pub(crate) fn run(&self, old: Option<ObjectId>, new: ObjectId) -> Result<()> {
         let heads = self.store.open_beneath(b"refs/heads").context("open", self.path.join("refs/heads"))?;
         let tmp = format!("{TMP}{}-ref", self.token).into_bytes();
         let written = self.write_new(&tmp, new).context("write", self.path.join("ckpt"));
         let locked = written.and_then(|()| self.take_lock(&heads, &tmp));
-        let moved = locked.and_then(|()| {
-            let moved = self.check_and_rename(&heads, old);
-            if moved.is_err() {
+        let renamed = locked.and_then(|()| {
+            let renamed = self.check_and_rename(&heads, old);
+            if renamed.is_err() {
                 // The ref was not moved; whoever waits for the lock may go on. A failure here leaves a lock that the
                 // next sweep recognises by its second name.
                 let _ = heads.remove_file(LOCK);
             }
-            moved
+            renamed
         });
+        if renamed.is_ok() {
+            heads.sync(self.durability).context("sync", self.path.join("refs/heads"))?;
+        }
         let _ = self.own.remove_file(&tmp);
-        moved
+        renamed
     }
 
     fn write_new(&self, tmp: &[u8], new: ObjectId) -> io::Result<()> {
@@ -136,8 +143,27 @@ impl RefMove<'_> {
         if read(self.store, self.path)? != old {
             return Err(Error::store(self.path, StoreFault::TimelineMoved));
         }
-        heads.rename(LOCK, heads, NAME).context("move", self.path.join(TIMELINE))?;
-        heads.sync(self.durability).context("sync", self.path.join("refs/heads"))
+        heads.rename(LOCK, heads, NAME).context("move", self.path.join(TIMELINE))
+    }
+
+    /// Settles what a move that did not come to its end left: `tmp`, its temporary in `ckpt/`, is the same file as the lock,
+    /// which goes, or as the ref, which is then written once more. The caller removes `tmp`.
+    pub(crate) fn settle(&self, tmp: &[u8]) -> Result<()> {
+        let heads = self.store.open_beneath(b"refs/heads").context("open", self.path.join("refs/heads"))?;
+        let identity = |dir: &Dir, name: &[u8]| {
+            let stat = dir.try_stat(name).context("look at", self.path.join(TIMELINE))?;
+            Ok(stat.map(|stat| (stat.device, stat.inode)))
+        };
+        let ours = identity(self.own, tmp)?;
+        if ours.is_some() && identity(&heads, LOCK)? == ours {
+            heads.remove_file(LOCK).context("remove", self.path.join("refs/heads/timeline.lock"))?;
+        }
+        if ours.is_some() && identity(&heads, NAME)? == ours {
+            // Not a sync of what stands there: after one that failed, another may succeed and have written nothing.
+            let moved = read(self.store, self.path)?;
+            moved.map_or(Ok(()), |id| self.run(moved, id))?;
+        }
+        Ok(())
     }
 }
 
@@ -152,15 +178,4 @@ fn remove_stale(heads: &Dir, store: &Path) -> Result<bool> {
     }
     heads.remove_file(LOCK).context("remove", path())?;
     Ok(true)
-}
-
-/// Removes a `timeline.lock` that a crash of ours left: one that is the same file as `tmp` in `own`.
-pub(crate) fn sweep_lock(store: &Dir, own: &Dir, tmp: &[u8]) -> io::Result<()> {
-    let heads = store.open_beneath(b"refs/heads")?;
-    if let (Some(ours), Some(lock)) = (own.try_stat(tmp)?, heads.try_stat(LOCK)?)
-        && (ours.device, ours.inode) == (lock.device, lock.inode)
-    {
-        heads.remove_file(LOCK)?;
-    }
-    Ok(())
 }

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use crate::checkout::{interrupted, recover};
 use crate::checkpoint::Checkpoint;
+use crate::create::sync_names;
 use crate::differences::{Differences, HeadIds, count, differences, to_path_change};
 use crate::error::Context;
 use crate::layout::{OWN, WORKTREE, WorktreeRecord};
@@ -16,7 +17,7 @@ use crate::state::{self, HashOnly};
 use crate::store::Inner;
 use crate::{
     ChangeCounts, CheckpointId, CheckpointKind, CheckpointStore, Error, Notice, ObjectId, Omitted, Operation,
-    PathChange, Recovery, RepoPath, Result, StoreOptions, WorkspaceFault, Worktree,
+    OperationKind, PathChange, Recovery, RepoPath, Result, StoreOptions, WorkspaceFault, Worktree,
 };
 
 /// What to save, and how. Made from a message: `store.save("before refactor")`.
@@ -304,6 +305,9 @@ fn save(session: &Session<'_>, options: &SaveOptions) -> Result<Saved> {
     let checkpoint = put_checkpoint(session, &ingest, &new, &tip, head.as_ref())?;
     let operation = put_save(session, &ingest, &checkpoint, &tip)?;
     store.interrupted()?;
+    if tip.kind == OperationKind::Create {
+        sync_names(&store.layout.checkpoint_dir, store.options.durability)?;
+    }
     session.publish(packs, ingest)?;
     session.move_timeline_or_stop(tip.id, operation.id)?;
     write_cache(session, &snapshot, &operation);

@@ -36,7 +36,7 @@ impl<'a> Session<'a> {
         let record = check_identity(store)?;
         let stat = lock.stat().context("look at", store.layout.checkpoint_dir.join(LOCKS))?;
         let token = ckpt_fs::token().context("name", &store.path)?;
-        sweep(store).context("sweep", store.path.join(OWN))?;
+        sweep(store, &token)?;
         store.objects.refresh()?;
         Ok(Self {
             store,
@@ -80,15 +80,7 @@ impl<'a> Session<'a> {
     }
 
     fn ref_move<'s>(&'s self, stop: &'s dyn Fn() -> bool) -> refs::RefMove<'s> {
-        refs::RefMove {
-            store: &self.store.dir,
-            own: &self.store.own,
-            path: &self.store.path,
-            token: &self.token,
-            durability: self.store.options.durability,
-            timeout: self.store.options.lock_timeout,
-            stop,
-        }
+        ref_move(self.store, &self.token, stop)
     }
 
     /// Writes down where the worktree is now, if that changed, and mends our configuration where it was damaged.
@@ -167,22 +159,37 @@ fn check_identity(store: &Inner) -> Result<Option<WorktreeRecord>> {
     }
 }
 
-/// Removes temporaries of sessions that ended without doing so. We hold the lock: nobody else has any.
-fn sweep(store: &Inner) -> std::io::Result<()> {
+/// Removes temporaries of sessions that ended without doing so, and settles what these stood for. We hold the lock: nobody
+/// else has any.
+fn sweep(store: &Inner, token: &str) -> Result<()> {
+    let swept = || store.path.join(OWN);
     let mut entries = Entries::default();
-    store.own.read_entries(&mut entries)?;
+    store.own.read_entries(&mut entries).context("sweep", swept())?;
     let is_tmp = |entry: &ckpt_fs::Entry<'_>| entry.name.starts_with(TMP.as_bytes());
     // A crash while a pack was published leaves its idx here, and the pack without it beside the others; one while packs
     // were removed leaves nothing here.
-    let packs = store.dir.open_beneath(b"objects/pack")?;
-    ckpt_pack::settle_orphans(&packs, &store.own, store.options.durability).map_err(std::io::Error::other)?;
+    let packs = store.dir.open_beneath(b"objects/pack").context("sweep", swept())?;
+    let settled = ckpt_pack::settle_orphans(&packs, &store.own, store.options.durability);
+    settled.map_err(std::io::Error::other).context("sweep", swept())?;
     for entry in entries.iter().filter(is_tmp) {
         if entry.name.ends_with(b"-ref") {
-            refs::sweep_lock(&store.dir, &store.own, entry.name)?;
+            ref_move(store, token, &|| store.options.observer.interrupted()).settle(entry.name)?;
         }
-        store.own.remove_tree(entry.name)?;
+        store.own.remove_tree(entry.name).context("sweep", swept())?;
     }
-    crate::registry::sweep(&store.dir, TMP.as_bytes())
+    crate::registry::sweep(&store.dir, TMP.as_bytes()).context("sweep", swept())
+}
+
+fn ref_move<'s>(store: &'s Inner, token: &'s str, stop: &'s dyn Fn() -> bool) -> refs::RefMove<'s> {
+    refs::RefMove {
+        store: &store.dir,
+        own: &store.own,
+        path: &store.path,
+        token,
+        durability: store.options.durability,
+        timeout: store.options.lock_timeout,
+        stop,
+    }
 }
 
 /// A handle of the worktree's root.

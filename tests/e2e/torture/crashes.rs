@@ -2,7 +2,8 @@
 //! had been reported as saved is there, byte for byte.
 //!
 //! A run is recorded once, with all that it wrote. Then for every beginning of the record, and every way to keep and to lose
-//! what was not synced (`disk.rs` says which), that state is made on disk, under another boot. What is not simulated: a stat
+//! what was not synced (`disk.rs` says which), that state is made on disk, under another boot. The same for a run whose sync
+//! failed, or that was killed before it, and the command after it, which said that all is well. What is not simulated: a stat
 //! cache that matches files of before, since a copy has other inodes and times. So every file is hashed again.
 
 mod disk;
@@ -17,7 +18,7 @@ use std::sync::{Mutex, PoisonError};
 use serde_json::Value;
 
 use super::{Tally, VERBS, Verb, either, is_long};
-use crate::sandbox::{Output, Sandbox, Tree, assert_no_leftovers, assert_no_temporaries};
+use crate::sandbox::{Call, Output, SYNCS, Sandbox, Tree, assert_no_leftovers, assert_no_temporaries, operations_of};
 
 use disk::{Disk, Image, Way};
 use record::Record;
@@ -49,6 +50,28 @@ struct State {
 
 impl Scene {
     fn new(verb: &'static Verb) -> Self {
+        Self::record(verb, false, |sandbox, words, file| (words.to_owned(), recorded(sandbox, words, file).run().ok()))
+    }
+
+    /// A run that comes as far as the sync at step `number`, which fails, or before which it is killed; and the next
+    /// command, which succeeds.
+    fn without_sync(verb: &'static Verb, number: u64, action: &str) -> Self {
+        Self::record(verb, true, |sandbox, words, file| {
+            let failed = recorded(sandbox, words, file).fault(number, action).run();
+            let ends = if action == "kill" { (None, Some(9)) } else { (Some(1), None) };
+            assert_eq!((failed.code, failed.signal), ends, "{failed}");
+            let next = if verb.name == "repair" { words } else { "save" };
+            let output = recorded(sandbox, next, file).run().ok();
+            (format!("{words}, {action} at the sync of step {number}: {failed}then {next}"), output)
+        })
+    }
+
+    /// What `run` does: it is given the words and where to record, and tells what it ran and what was answered.
+    fn record(
+        verb: &'static Verb,
+        may_do_nothing: bool,
+        run: impl FnOnce(&Sandbox, &str, &Path) -> (String, Output),
+    ) -> Self {
         let sandbox = Sandbox::new();
         sandbox.expect_damage();
         let (words, expected) = (verb.prepare)(&sandbox);
@@ -59,9 +82,11 @@ impl Scene {
         let known = if verb.name == "repair" { Vec::new() } else { checkpoints(&sandbox) };
         image.write(sandbox.root());
         let file = sandbox.root().join("record");
-        let call = sandbox.call(words.split(' ')).durable().config("threads", "1");
-        let output = call.env("CKPT_FAULT_RECORD", &file).run().ok();
-        assert_eq!(expected.differences(&sandbox.tree()), "", "{output}");
+        let (words, output) = run(&sandbox, &words, &file);
+        let now = sandbox.tree();
+        // A run that failed may have done nothing.
+        let expected = if may_do_nothing && now == before { now.clone() } else { expected };
+        assert_eq!(expected.differences(&now), "", "{output}");
         let records = record::parse(&fs::read(&file).unwrap(), sandbox.root());
         let mut disk = base.clone();
         records.iter().for_each(|record| disk.apply(record));
@@ -75,14 +100,17 @@ impl Scene {
         Self { verb, sandbox, base, records, words, before, expected, known: [before_repair, after] }
     }
 
-    /// All states, each once.
-    fn states(&self) -> Vec<State> {
+    /// All states after `first` changes and more, each once.
+    fn states(&self, first: usize) -> Vec<State> {
         let mut disk = self.base.clone();
         let mut seen = HashSet::new();
         let mut states = Vec::new();
         for cut in 0..=self.records.len() {
             if let Some(record) = cut.checked_sub(1).map(|last| &self.records[last]) {
                 disk.apply(record);
+            }
+            if cut < first {
+                continue;
             }
             for way in disk.ways() {
                 // After its end, more is promised of the same state.
@@ -224,6 +252,11 @@ impl Scene {
     }
 }
 
+/// A call that is recorded.
+fn recorded<'a>(sandbox: &'a Sandbox, words: &str, file: &Path) -> Call<'a> {
+    sandbox.call(words.split(' ')).durable().config("threads", "1").env("CKPT_FAULT_RECORD", file)
+}
+
 /// Each pack has its three files.
 fn whole_packs(dir: &Path) -> Result<(), String> {
     let names = Tree::of(dir).paths();
@@ -252,20 +285,24 @@ fn checkpoints(sandbox: &Sandbox) -> Vec<(String, Tree)> {
     ids.into_iter().map(restore).collect()
 }
 
+/// Whether the torture is for this verb too: `CKPT_TORTURE_VERB` names a single one.
+fn is_asked_for(verb: &Verb) -> bool {
+    std::env::var("CKPT_TORTURE_VERB").map_or(true, |only| only == verb.name)
+}
+
 #[test]
 fn every_verb_and_a_power_cut_at_every_step_d1_l30_x6() {
     let tally = Mutex::new(Tally::new("crash enumeration"));
     let next = AtomicUsize::new(0);
-    let only = std::env::var("CKPT_TORTURE_VERB").ok();
     std::thread::scope(|scope| {
         for _ in 0..either(1, 2) {
             scope.spawn(|| {
                 while let Some(verb) = VERBS.get(next.fetch_add(1, Ordering::Relaxed)) {
-                    if only.as_ref().is_some_and(|only| only != verb.name) {
+                    if !is_asked_for(verb) {
                         continue;
                     }
                     let scene = Scene::new(verb);
-                    let states = scene.states();
+                    let states = scene.states(0);
                     let stride = either(states.len().div_ceil(SHORT), 1);
                     for (number, state) in states.iter().enumerate().step_by(stride) {
                         let outcome = super::caught(|| scene.try_state(number, state));
@@ -277,4 +314,31 @@ fn every_verb_and_a_power_cut_at_every_step_d1_l30_x6() {
         }
     });
     tally.into_inner().unwrap_or_else(PoisonError::into_inner).end();
+}
+
+#[test]
+fn no_success_rests_on_what_was_never_synced_d1_l11() {
+    let mut tally = Tally::new("failed syncs");
+    for verb in VERBS.iter().filter(|verb| is_asked_for(verb)) {
+        let sandbox = Sandbox::new();
+        let (words, _) = (verb.prepare)(&sandbox);
+        let (output, operations) = operations_of(sandbox.call(words.split(' ')).durable(), "eio");
+        let _ = output.ok();
+        // In the short form every other one of a directory, back from the last, which is that of the ref: a file that was
+        // not synced has no name yet on which anything could rest.
+        let is_meant = |operation: &str| either(operation == "fsync-dir", SYNCS.contains(&operation));
+        let syncs: Vec<(u64, &String)> = (1..).zip(&operations).filter(|(_, operation)| is_meant(operation)).collect();
+        for (number, operation) in syncs.into_iter().rev().step_by(either(2, 1)) {
+            for action in either(&["eio"][..], &["eio", "kill"]) {
+                tally.case(&format!("{} {operation} {action}", verb.name), || {
+                    let scene = Scene::without_sync(verb, number, action);
+                    // What was synced, and nothing else.
+                    let mut states = scene.states(scene.records.len());
+                    states.retain(|state| state.way.kind == "all lost");
+                    states.iter().enumerate().try_for_each(|(number, state)| scene.try_state(number, state))
+                });
+            }
+        }
+    }
+    tally.end();
 }

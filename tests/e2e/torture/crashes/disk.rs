@@ -10,6 +10,8 @@
 //! * All else may be kept or lost, in any order, but for this: changes of one name, or of one file under whatever names,
 //!   keep their order, and a directory is not removed before what was in it.
 //! * Unsynced bytes may be missing, a part, or zeros of the right number; the names may be there nevertheless.
+//! * Where a sync fails, the kernel reports it once and takes the bytes for clean: no later sync writes them. Names are
+//!   metadata, which a file system that goes on does write the next time.
 //!
 //! So it is weaker than the journals of ext4, XFS and btrfs, which keep more in order (ext4 and XFS all changes of entries;
 //! btrfs writes a new file's name with its `fsync`). Not simulated are sectors that lie, and bytes of others in a file.
@@ -41,9 +43,24 @@ struct Inode {
     kind: Kind,
     now: Body,
     synced: Body,
+    /// Whether a sync failed, so that no later one makes its bytes durable.
+    dropped: bool,
     /// Entries of a directory.
     names: BTreeMap<Vec<u8>, Id>,
     synced_names: BTreeMap<Vec<u8>, Id>,
+}
+
+impl Inode {
+    fn sync(&mut self) {
+        self.synced.mode = self.now.mode;
+        if !self.dropped {
+            self.synced.bytes.clone_from(&self.now.bytes);
+        }
+    }
+
+    fn drop_unsynced(&mut self) {
+        self.dropped |= self.now.bytes != self.synced.bytes;
+    }
 }
 
 /// Mode, and the bytes of a file or the target of a link.
@@ -158,14 +175,15 @@ impl Disk {
         // A file is made empty; a link has its target from the first moment on.
         let now = Body { mode, bytes };
         let names = BTreeMap::new();
-        self.inodes.push(Inode { kind, synced: now.clone(), now, synced_names: names.clone(), names });
+        let (synced, synced_names) = (now.clone(), names.clone());
+        self.inodes.push(Inode { kind, now, synced, dropped: false, names, synced_names });
         self.inodes.len() - 1
     }
 
     fn sync_all(&mut self) {
         self.changes.clear();
         for inode in &mut self.inodes {
-            inode.synced.clone_from(&inode.now);
+            inode.sync();
             inode.synced_names.clone_from(&inode.names);
         }
     }
@@ -210,13 +228,23 @@ impl Disk {
                 }
                 bytes[from..end].copy_from_slice(&record.bytes);
             }
-            "truncate" => self.body(&record.path).bytes.resize(usize::try_from(record.number).unwrap(), 0),
+            "truncate" => {
+                self.body(&record.path).bytes.resize(usize::try_from(record.number).unwrap(), 0);
+                let id = self.must_find(&record.path);
+                // What is written anew from the beginning is dirty again.
+                self.inodes[id].dropped &= record.number > 0;
+            }
             "chmod" => self.body(&record.path).mode = number,
+            "fsync" | "fsync-dir" | "syncfs" if record.number > 0 => {
+                let failed = (record.operation != "syncfs").then(|| self.must_find(&record.path));
+                let is_meant = |id| failed.is_none_or(|failed| failed == id);
+                let inodes = self.inodes.iter_mut().enumerate();
+                inodes.filter(|(id, _)| is_meant(*id)).for_each(|(_, inode)| inode.drop_unsynced());
+            }
             "fsync" | "fsync-dir" => {
                 let id = self.must_find(&record.path);
                 self.sync_entries(id);
-                let inode = &mut self.inodes[id];
-                inode.synced.clone_from(&inode.now);
+                self.inodes[id].sync();
             }
             "syncfs" => self.sync_all(),
             other => panic!("unknown: {other}"),
