@@ -17,6 +17,7 @@ mod many;
 mod power;
 mod sizes;
 mod tally;
+mod ticks;
 mod verbs;
 
 use std::io::Write;
