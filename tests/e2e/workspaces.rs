@@ -22,6 +22,25 @@ fn a_checkpoint_of_another_workspace_is_refused_l32() {
 }
 
 #[test]
+fn a_checkpoint_of_a_workspace_that_was_moved_is_refused_by_its_name_l32() {
+    let sandbox = Sandbox::new();
+    sandbox.write("a", "ours");
+    sandbox.save("first");
+    let (old, new) = (sandbox.root().join("old"), sandbox.root().join("new"));
+    fs::create_dir(&old).unwrap();
+    let theirs = sandbox.call(["-w", ".", "save"]).dir(&old).run().ok().id();
+    fs::rename(&old, &new).unwrap();
+    let is_refused = || {
+        let output = sandbox.ckpt(&format!("reset {theirs} --json"));
+        let _ = output.fails_with("other-workspace-checkpoint").says(&old.to_string_lossy());
+    };
+    is_refused();
+    // Where it has a store under its new name too.
+    let _ = sandbox.call(["-w", ".", "save"]).dir(&new).run().ok();
+    is_refused();
+}
+
+#[test]
 fn home_root_and_parents_of_the_store_are_refused_d4() {
     let sandbox = Sandbox::new();
     let home = sandbox.home();

@@ -131,6 +131,7 @@ impl CheckpointStore {
         for entry in registry::stores(&self.0.layout.checkpoint_dir).ok()? {
             let (StoreState::Valid { worktree }
             | StoreState::Gone { worktree }
+            | StoreState::Moved { worktree, .. }
             | StoreState::Unmounted { worktree }
             | StoreState::Obstructed { worktree }) = entry.state
             else {
