@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
+use std::time::Duration;
 
 use crate::sandbox::Sandbox;
 
@@ -113,6 +114,26 @@ fn a_moved_workspace_says_where_its_history_is_c15() {
     // Its history is there: brought back under the old path.
     let _ = sandbox.call(["-w", "w", "reset"]).dir(sandbox.root()).run().ok();
     assert_eq!(sandbox.text("a"), "1");
+}
+
+#[test]
+fn a_workspace_that_was_made_again_is_known_when_it_moves_c15() {
+    let sandbox = Sandbox::new();
+    sandbox.write("a", "1");
+    sandbox.save("first");
+    // A directory that has the inode of one that was removed looks like this: it is younger than the record that names it.
+    let record = fs::File::options().append(true).open(sandbox.store().join("ckpt/worktree")).unwrap();
+    let born = fs::metadata(sandbox.w()).unwrap().created().unwrap();
+    record.set_modified(born - Duration::from_secs(1)).unwrap();
+    sandbox.write("a", "2");
+    sandbox.save("second");
+    let moved = sandbox.root().join("moved");
+    fs::rename(sandbox.w(), &moved).unwrap();
+    let _ = sandbox.call(["prune", "--yes"]).dir(sandbox.root()).run().ok();
+    let json = sandbox.call(["-w", "moved", "save", "--json"]).dir(sandbox.root()).run().ok().json();
+    assert_eq!(json["warnings"][0]["code"], "moved", "{json}");
+    let _ = sandbox.call(["-w", "w", "reset"]).dir(sandbox.root()).run().ok();
+    assert_eq!(sandbox.text("a"), "2");
 }
 
 #[test]

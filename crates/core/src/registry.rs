@@ -182,7 +182,7 @@ pub(crate) fn key_of(name: &[u8]) -> Option<String> {
 /// Whether the directory `dir`, which has the inode that the record in `store` names, is the one that was meant. File
 /// systems give the inode of a removed directory to the next one that is made; such a one was born after the record was
 /// written. Where birth times are not known the inode decides: a store too many is kept, none too many removed.
-fn was_here_before(dir: &Path, store: &Path) -> bool {
+pub(crate) fn was_here_before(dir: &Path, store: &Path) -> bool {
     let born = std::fs::symlink_metadata(dir).and_then(|meta| meta.created());
     let written = std::fs::symlink_metadata(store.join(OWN).join(WORKTREE)).and_then(|meta| meta.modified());
     match (born, written) {

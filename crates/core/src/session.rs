@@ -10,7 +10,7 @@ use crate::error::Context;
 use crate::git_config::{config_is_whole, config_text};
 use crate::layout::{LOCKS, Layout, OWN, TMP, WORKTREE, WorktreeRecord};
 use crate::store::Inner;
-use crate::{Error, Event, OperationId, Result, StoreFault, StoreOptions, Worktree, refs};
+use crate::{Error, Event, OperationId, Result, StoreFault, StoreOptions, Worktree, refs, registry};
 
 /// Exclusive use of one store, between threads and between processes. Freed when dropped, or when the process ends.
 pub(crate) struct Session<'a> {
@@ -87,7 +87,10 @@ impl<'a> Session<'a> {
     pub(crate) fn update_record(&self) -> Result<()> {
         let forced = self.store.options.force_worktree || self.record.as_ref().is_some_and(|record| record.forced);
         let now = WorktreeRecord::of(self.store.id, &self.store.worktree, forced);
-        if self.record.as_ref() != Some(&now) {
+        // A directory that was made again may have the inode of the one before: only the age of the record tells them apart.
+        let is_known = self.record.as_ref() == Some(&now)
+            && registry::was_here_before(self.store.worktree.path(), &self.store.path);
+        if !is_known {
             self.write_own(WORKTREE, &now.encode())?;
         }
         let durability = self.store.options.durability;
@@ -177,7 +180,7 @@ fn sweep(store: &Inner, token: &str) -> Result<()> {
         }
         store.own.remove_tree(entry.name).context("sweep", swept())?;
     }
-    crate::registry::sweep(&store.dir, TMP.as_bytes()).context("sweep", swept())
+    registry::sweep(&store.dir, TMP.as_bytes()).context("sweep", swept())
 }
 
 fn ref_move<'s>(store: &'s Inner, token: &'s str, stop: &'s dyn Fn() -> bool) -> refs::RefMove<'s> {
