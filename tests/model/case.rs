@@ -1,7 +1,9 @@
 //! What is random: names, options, the first tree, and the sequence of steps. Everything is a number that `edit.rs` and
-//! `world.rs` read against what stands there, so that a sequence stays playable while it is made smaller.
+//! `world.rs` read against what stands there, so that a sequence stays playable while it is made smaller. What several
+//! workspaces do beside each other is in `deed.rs`.
 
 use std::fmt;
+use std::ops::Range;
 
 use proptest::bool::weighted;
 use proptest::collection::vec;
@@ -112,7 +114,21 @@ pub(crate) enum Accident {
     Stop(u64),
     /// The process dies when this many paths are in place, and the next one looks.
     Crash(u64),
+    /// It is the real binary that does it, while our handle stays open.
+    Binary(Kill),
 }
+
+/// Who does something.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Hand {
+    /// The library, by the handle that is open.
+    Library,
+    /// The real binary, beside that handle.
+    Binary(Kill),
+}
+
+/// The step on the file system at which a process is killed, if it has so many.
+pub(crate) type Kill = Option<u64>;
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Pick {
@@ -154,7 +170,7 @@ pub(crate) enum EditKind {
     ChangeKind,
 }
 
-pub(crate) fn case() -> impl Strategy<Value = Case> {
+pub(crate) fn case(rounds: Range<usize>) -> impl Strategy<Value = Case> {
     let name = prop_oneof![
         4 => vec(any::<u8>(), 1..8),
         2 => vec(any::<u8>(), 20..255),
@@ -174,17 +190,17 @@ pub(crate) fn case() -> impl Strategy<Value = Case> {
     });
     let exclude = prop_oneof![3 => Just(vec![]), 1 => Just(vec!["*.tmp"]), 1 => Just(vec!["e/", "/b"])];
     let limit = prop_oneof![2 => Just(0_u64), 3 => Just(200)];
-    (vec(name, 0..4), exclude, limit, vec(edit(), 5..25), vec(round(), 10..14)).prop_map(
+    (vec(name, 0..4), exclude, limit, vec(edit(), 5..25), vec(round(), rounds)).prop_map(
         |(names, exclude, max_file_bytes, tree, rounds)| Case { names, exclude, max_file_bytes, tree, rounds },
     )
 }
 
 /// A number that is read against what is there: a smaller one is no simpler.
-fn number() -> impl Strategy<Value = u16> {
+pub(crate) fn number() -> impl Strategy<Value = u16> {
     any::<u16>().no_shrink()
 }
 
-fn round() -> impl Strategy<Value = Round> {
+pub(crate) fn round() -> impl Strategy<Value = Round> {
     let act = prop_oneof![
         8 => Just(Act::Save),
         1 => Just(Act::SaveAlways),
@@ -205,22 +221,25 @@ fn round() -> impl Strategy<Value = Round> {
 }
 
 fn restore() -> impl Strategy<Value = (Restore, Accident)> {
-    let pick = prop_oneof![3 => Just(Pick::Present), 3 => Just(Pick::Saved), 1 => Just(Pick::Any)];
     let accident = prop_oneof![
         14 => Just(Accident::Nothing),
         1 => (1_u64..30).prop_map(Accident::Stop),
         1 => (1_u64..8).prop_map(Accident::Crash),
     ];
-    let restore = prop_oneof![
+    (verb(), accident)
+}
+
+pub(crate) fn verb() -> impl Strategy<Value = Restore> {
+    let pick = prop_oneof![3 => Just(Pick::Present), 3 => Just(Pick::Saved), 1 => Just(Pick::Any)];
+    prop_oneof![
         4 => number().prop_map(Restore::Reset),
         4 => (number(), vec((number(), pick), 1..3)).prop_map(|(to, paths)| Restore::Rollback(to, paths)),
         4 => Just(Restore::Undo),
         2 => Just(Restore::Redo),
-    ];
-    (restore, accident)
+    ]
 }
 
-fn edit() -> impl Strategy<Value = Edit> {
+pub(crate) fn edit() -> impl Strategy<Value = Edit> {
     use EditKind::*;
 
     let kind = prop_oneof![

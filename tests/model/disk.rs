@@ -49,9 +49,12 @@ pub(crate) struct Disk {
     stamps: BTreeMap<Bytes, (u64, i64, i64)>,
 }
 
-/// Reads everything below `root`, `.git` and all.
+/// Reads everything below `root`, `.git` and all. A root that is gone holds nothing.
 pub(crate) fn scan(root: &Path) -> Disk {
     let mut disk = Disk::default();
+    if !root.exists() {
+        return disk;
+    }
     let mut waiting = vec![Bytes::new()];
     while let Some(dir) = waiting.pop() {
         for found in fs::read_dir(full(root, &dir)).unwrap() {
@@ -83,6 +86,38 @@ impl Disk {
         let touched = before.stamps.iter().find(|(path, stamp)| same(path) && self.stamps.get(*path) != Some(stamp));
         touched.map(|(path, _)| path.as_slice())
     }
+}
+
+/// Inode, size, mode, and the times of the last change of each entry at and below `root`, without a look into the files: what
+/// nobody wrote has the same ones.
+pub(crate) type Stamps = BTreeMap<PathBuf, [i64; 6]>;
+
+pub(crate) fn stamps(root: &Path) -> Stamps {
+    let mut stamps = Stamps::new();
+    let mut waiting = vec![root.to_owned()];
+    while let Some(path) = waiting.pop() {
+        let Ok(meta) = fs::symlink_metadata(&path) else { continue };
+        if meta.is_dir() {
+            waiting.extend(fs::read_dir(&path).unwrap().map(|found| found.unwrap().path()));
+        }
+        let whole = |number: u64| i64::try_from(number).unwrap();
+        let stamp = [
+            whole(meta.ino()),
+            whole(meta.size()),
+            meta.mode().into(),
+            meta.mtime_nsec(),
+            meta.ctime(),
+            meta.ctime_nsec(),
+        ];
+        stamps.insert(path, stamp);
+    }
+    stamps
+}
+
+/// Where two of them differ.
+pub(crate) fn first_difference<'a>(before: &'a Stamps, after: &'a Stamps) -> Option<&'a Path> {
+    let mut paths = before.keys().chain(after.keys());
+    paths.find(|path| before.get(*path) != after.get(*path)).map(PathBuf::as_path)
 }
 
 pub(crate) fn full(root: &Path, path: &[u8]) -> PathBuf {

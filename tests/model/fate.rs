@@ -23,7 +23,7 @@ pub(crate) struct Fate {
 impl Fate {
     pub(crate) fn arm(&self, accident: Accident) {
         let (questions, paths) = match accident {
-            Accident::Nothing => (0, 0),
+            Accident::Nothing | Accident::Binary(_) => (0, 0),
             Accident::Stop(questions) => (questions, 0),
             Accident::Crash(paths) => (0, paths),
         };

@@ -3,11 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
-use ckpt_core::{CheckpointId, Plan, Receipt, Recovery, RepoPath};
+use ckpt_core::{CheckpointId, Operation, Plan, Receipt, Recovery, RepoPath};
 use ckpt_pack::{Kind, hash_object};
+use serde_json::Value;
 
 use super::disk::{Bytes, Disk, Entry, Files, is_in};
 use super::predict::{Goal, Prediction};
+use super::process::Answer;
 use super::restore::Wanted;
 use super::state::State;
 use super::world::{Op, World, ensure, text};
@@ -21,13 +23,13 @@ pub(crate) struct Ended {
 
 impl Ended {
     /// It did what its plan says.
-    pub(crate) fn by_itself(plan: &Plan, receipt: &Receipt) -> Result<Self, String> {
+    pub(crate) fn by_itself(plan: Option<&Plan>, receipt: &Receipt) -> Result<Self, String> {
         ensure(receipt.recovered.is_none(), || format!("nothing was interrupted: {receipt:?}"))?;
-        ensure(
+        let is_as_planned = plan.is_none_or(|plan| {
             (&plan.changes, &plan.conflicts, &plan.left_alone, &plan.edited_since)
-                == (&receipt.changes, &receipt.conflicts, &receipt.left_alone, &receipt.edited_since),
-            || format!("planned {plan:?}\ndone {receipt:?}"),
-        )?;
+                == (&receipt.changes, &receipt.conflicts, &receipt.left_alone, &receipt.edited_since)
+        });
+        ensure(is_as_planned, || format!("planned {plan:?}\ndone {receipt:?}"))?;
         Ok(Self { has_operation: receipt.operation.is_some(), safety: receipt.safety, story: format!("{receipt:?}") })
     }
 
@@ -35,6 +37,26 @@ impl Ended {
     pub(crate) fn by_recovery(recovery: &Recovery) -> Result<Self, String> {
         ensure(recovery.kept.is_empty(), || format!("nobody was there: {recovery:?}"))?;
         Ok(Self { has_operation: true, safety: recovery.safety, story: format!("{recovery:?}") })
+    }
+
+    /// The binary did it.
+    pub(crate) fn by_binary(answer: &Answer) -> Result<Self, String> {
+        let body = &answer.json;
+        ensure(body["recovered"].is_null(), || format!("nothing was interrupted: {answer:?}"))?;
+        let has_conflicts = body["conflicts"].as_array().is_some_and(|conflicts| !conflicts.is_empty());
+        ensure(answer.code == if has_conflicts { 3 } else { 0 }, || format!("it failed: {answer:?}"))?;
+        Self::by_json(body)
+    }
+
+    /// It stands in JSON, in a receipt or as what was finished.
+    pub(crate) fn by_json(body: &Value) -> Result<Self, String> {
+        let safety = body["safety"].as_str().map(|id| id.parse().map_err(text)).transpose()?;
+        Ok(Self { has_operation: body["operation"].is_string(), safety, story: body.to_string() })
+    }
+
+    /// It is on the timeline, and nobody was left to tell.
+    pub(crate) fn by_record(operation: &Operation) -> Self {
+        Self { has_operation: true, safety: operation.safety, story: format!("{operation:?}") }
     }
 }
 
@@ -44,7 +66,7 @@ impl World<'_> {
         &mut self,
         disk: &Disk,
         wanted: &Wanted,
-        plan: &Plan,
+        plan: Option<&Plan>,
         ended: &Ended,
         kept: Kept,
     ) -> Result<(), String> {
@@ -61,13 +83,9 @@ impl World<'_> {
             Some(scope) => scope.iter().for_each(|path| goal.visit_named(path, &mut expected)),
         }
         let head_before = std::mem::replace(&mut self.head, wanted.head_after);
+        self.operations += usize::from(ended.has_operation);
         let after = self.check(&expected.files, disk).map_err(|err| format!("{err}\n{story}"))?;
-        let conflicts = paths(plan.conflicts.iter().map(|conflict| &conflict.path));
-        ensure(conflicts == expected.conflicts, || format!("conflicts should be {:?}: {story}", expected.conflicts))?;
-        let edited = paths(plan.edited_since.iter());
-        let stays = |path: &Bytes| expected.conflicts.iter().any(|conflict| is_in(path, conflict));
-        let wanted_edited: BTreeSet<Bytes> = wanted.edited.iter().filter(|path| !stays(path)).cloned().collect();
-        ensure(edited == wanted_edited, || format!("edited since should be {wanted_edited:?}: {story}"))?;
+        expected.check_plan(plan, &wanted.edited).map_err(|err| format!("{err}: {story}"))?;
         let changed = changes(&disk.files, &after.files);
         let is_nothing = changed.is_empty() && head_before == self.head && matches!(kept, Kept::New);
         ensure(ended.has_operation != is_nothing, || format!("is there nothing to do? {is_nothing} {story}"))?;
@@ -135,6 +153,18 @@ impl World<'_> {
             })?;
         }
         Ok(())
+    }
+}
+
+impl Prediction {
+    /// Whether the plan names what stays and what was edited. Without one there was nothing that could.
+    fn check_plan(&self, plan: Option<&Plan>, edited: &BTreeSet<Bytes>) -> Result<(), String> {
+        let conflicts = paths(plan.iter().flat_map(|plan| plan.conflicts.iter().map(|conflict| &conflict.path)));
+        ensure(conflicts == self.conflicts, || format!("conflicts should be {:?}", self.conflicts))?;
+        let stays = |path: &Bytes| self.conflicts.iter().any(|conflict| is_in(path, conflict));
+        let edited: BTreeSet<Bytes> = edited.iter().filter(|path| !stays(path)).cloned().collect();
+        let named = paths(plan.iter().flat_map(|plan| &plan.edited_since));
+        ensure(named == edited, || format!("edited since should be {edited:?}"))
     }
 }
 

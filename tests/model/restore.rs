@@ -1,20 +1,19 @@
-//! Restores: what the model makes of each, and the accidents on its way.
+//! Restores: what the model makes of each.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
-use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::path::PathBuf;
 use std::rc::Rc;
 
-use ckpt_core::{CheckpointStore, Error, Notice, PathFault, Plan, Receipt};
+use ckpt_core::{CheckpointId, Error, PathFault};
 
+use super::attempt::Order;
 use super::case::{Accident, Pick, Restore};
-use super::disk::{Bytes, Disk, Entry, Files, above, difference, is_in, join, remove, scan};
+use super::disk::{Bytes, Disk, Entry, Files, above, is_in, join, remove, scan};
 use super::edit::is_git;
-use super::fate::Death;
-use super::outcome::{Ended, Kept};
+use super::outcome::Kept;
 use super::state::{State, is_reserved};
 use super::world::{Op, World, ensure, text};
 
@@ -46,22 +45,11 @@ impl World<'_> {
         let tip = self.tip();
         match restore {
             Restore::Reset(number) => {
-                let to = self.pick_checkpoint(*number);
-                let (id, state) = self.checkpoints[to].clone();
-                self.tell(&format_args!("to checkpoint {to} of {}", self.checkpoints.len()));
-                let wanted = Wanted {
-                    target: state.entries.clone(),
-                    reference: state,
-                    present: self.present(&disk),
-                    scope: None,
-                    head_after: to,
-                    edited: BTreeSet::new(),
-                    taken_back: None,
-                };
+                let (id, wanted) = self.reset_to(*number, &disk);
                 let plan = self.store.plan_reset(id).map_err(text)?;
                 self.unmoved(&tip)?;
-                match self.attempt(accident, &disk, &plan, |store| store.reset(id))? {
-                    Some(ended) => self.after(&disk, &wanted, &plan, &ended, Kept::New),
+                match self.attempt(accident, &disk, Some(&plan), &Order::Reset(id))? {
+                    Some(ended) => self.after(&disk, &wanted, Some(&plan), &ended, Kept::New),
                     None => Ok(()),
                 }
             }
@@ -77,51 +65,12 @@ impl World<'_> {
                     return ensure(done.is_none(), || format!("there was nothing: {done:?}"));
                 };
                 let wanted = self.take_back(&op, is_undo, &disk);
-                let act = |store: &CheckpointStore| {
-                    let done = if is_undo { store.undo() } else { store.redo() };
-                    done.map(|receipt| receipt.expect("the plan was not empty"))
-                };
-                let Some(ended) = self.attempt(accident, &disk, &plan, act)? else { return Ok(()) };
+                let order = if is_undo { Order::Undo } else { Order::Redo };
+                let Some(ended) = self.attempt(accident, &disk, Some(&plan), &order)? else { return Ok(()) };
                 let _ = if is_undo { self.undo.pop() } else { self.redo.pop() };
                 let kept = if is_undo { Kept::Undone(op) } else { Kept::Redone(op) };
-                self.after(&disk, &wanted, &plan, &ended, kept)
+                self.after(&disk, &wanted, Some(&plan), &ended, kept)
             }
-        }
-    }
-
-    /// Restores, with an accident perhaps. `None`: it was stopped, and the worktree is as before.
-    fn attempt(
-        &mut self,
-        accident: Accident,
-        disk: &Disk,
-        plan: &Plan,
-        act: impl FnOnce(&CheckpointStore) -> ckpt_core::Result<Receipt>,
-    ) -> Result<Option<Ended>, String> {
-        self.tell(&accident);
-        self.fate.arm(accident);
-        let done = catch_unwind(AssertUnwindSafe(|| act(&self.store)));
-        self.fate.arm(Accident::Nothing);
-        match done {
-            Ok(Ok(receipt)) => Ended::by_itself(plan, &receipt).map(Some),
-            Ok(Err(err)) if err.is_interrupted() && matches!(accident, Accident::Stop(_)) => {
-                let now = scan(&self.root);
-                match difference(&disk.files, &now.files) {
-                    Some(difference) => Err(format!("not as before it was stopped: {difference}\n{plan:?}")),
-                    None => Ok(None),
-                }
-            }
-            Ok(Err(err)) => Err(text(err)),
-            Err(panic) if panic.is::<Death>() => {
-                self.reopen();
-                let mut status = self.store.status().map_err(text)?;
-                // A child that another test forks just now holds our lock until it executes.
-                while status.notices.contains(&Notice::InterruptedRestore) {
-                    status = self.store.status().map_err(text)?;
-                }
-                let recovery = status.recovered.ok_or("the restore that died was not finished")?;
-                Ended::by_recovery(&recovery).map(Some)
-            }
-            Err(panic) => resume_unwind(panic),
         }
     }
 
@@ -168,10 +117,40 @@ impl World<'_> {
             taken_back: None,
         };
         let plan = plan.map_err(text)?;
-        match self.attempt(accident, disk, &plan, |store| store.rollback(id, &paths))? {
-            Some(ended) => self.after(disk, &wanted, &plan, &ended, Kept::New),
+        match self.attempt(accident, disk, Some(&plan), &Order::Rollback(id, paths))? {
+            Some(ended) => self.after(disk, &wanted, Some(&plan), &ended, Kept::New),
             None => Ok(()),
         }
+    }
+
+    /// The workspace goes as a whole, and comes back by a reset. Nothing else works meanwhile.
+    pub(crate) fn come_back(&mut self, number: u16, accident: Accident) -> Result<(), String> {
+        fs::remove_dir_all(&self.root).unwrap();
+        self.is_missing()?;
+        let disk = Disk::default();
+        let (id, wanted) = self.reset_to(number, &disk);
+        let order = Order::Reset(id);
+        let ended = match self.attempt(accident, &disk, None, &order)? {
+            Some(ended) => ended,
+            None => self.attempt(Accident::Nothing, &disk, None, &order)?.ok_or("nobody stopped it")?,
+        };
+        self.after(&disk, &wanted, None, &ended, Kept::New)
+    }
+
+    fn reset_to(&mut self, number: u16, disk: &Disk) -> (CheckpointId, Wanted) {
+        let to = self.pick_checkpoint(number);
+        let (id, state) = self.checkpoints[to].clone();
+        self.tell(&format_args!("to checkpoint {to} of {}", self.checkpoints.len()));
+        let wanted = Wanted {
+            target: state.entries.clone(),
+            reference: state,
+            present: self.present(disk),
+            scope: None,
+            head_after: to,
+            edited: BTreeSet::new(),
+            taken_back: None,
+        };
+        (id, wanted)
     }
 
     /// Where an undo or redo goes: the paths that the operation changed, as they were on one of its sides.

@@ -2,14 +2,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-use ckpt_core::{CheckpointId, CheckpointStore, Durability, RuleOptions, StoreOptions};
+use ckpt_core::{CheckpointId, CheckpointStore, Durability, OperationKind, RuleOptions, StoreOptions};
 
-use super::case::{Act, Case};
+use super::case::{Act, Case, Hand, Round};
 use super::disk::{Bytes, Disk, Entry, difference, scan};
 use super::edit;
 use super::fate::Fate;
@@ -21,6 +21,20 @@ use super::state::State;
 pub(crate) struct Counts {
     pub(crate) steps: u64,
     pub(crate) restores: u64,
+    /// What else there was, by its name.
+    pub(crate) kinds: BTreeMap<&'static str, u64>,
+}
+
+impl Counts {
+    pub(crate) fn note(&mut self, kind: &'static str) {
+        *self.kinds.entry(kind).or_default() += 1;
+    }
+
+    pub(crate) fn add(&mut self, other: &Self) {
+        self.steps += other.steps;
+        self.restores += other.restores;
+        other.kinds.iter().for_each(|(kind, count)| *self.kinds.entry(kind).or_default() += count);
+    }
 }
 
 /// What a restore changed on disk, and where it was between.
@@ -35,7 +49,8 @@ pub(crate) struct Op {
 
 pub(crate) struct World<'a> {
     pub(crate) case: &'a Case,
-    pub(crate) place: tempfile::TempDir,
+    /// The directory in which the checkpoint directory `c` is, and the worktree.
+    pub(crate) place: &'a Path,
     pub(crate) root: PathBuf,
     pub(crate) store: CheckpointStore,
     pub(crate) fate: Arc<Fate>,
@@ -43,11 +58,15 @@ pub(crate) struct World<'a> {
     pub(crate) checkpoints: Vec<(CheckpointId, Rc<State>)>,
     /// Number of head; meaningless before the first save.
     pub(crate) head: usize,
+    /// Number of restores on the timeline.
+    pub(crate) operations: usize,
     pub(crate) undo: Vec<Op>,
     pub(crate) redo: Vec<Op>,
     pub(crate) exclude: Vec<&'static str>,
     pub(crate) counts: Counts,
     old_cache: Option<Vec<u8>>,
+    /// The stat cache as it was made unreadable.
+    pub(crate) spoilt_cache: Option<Vec<u8>>,
     /// What was done, for people.
     story: String,
 }
@@ -57,28 +76,12 @@ pub(crate) fn play(case: &Case, ask_git: bool) -> Result<Counts, String> {
     let place = tempfile::tempdir().unwrap();
     let root = place.path().join("w");
     fs::create_dir(&root).unwrap();
-    let fate = Arc::new(Fate::default());
-    let store = open(&place, case, &case.exclude, &fate);
-    let mut world = World {
-        case,
-        root,
-        place,
-        store,
-        fate,
-        checkpoints: Vec::new(),
-        head: 0,
-        undo: Vec::new(),
-        redo: Vec::new(),
-        exclude: case.exclude.clone(),
-        counts: Counts::default(),
-        old_cache: None,
-        story: String::new(),
-    };
+    let mut world = World::new(case, place.path(), root);
     let played = world.play_all(ask_git);
-    played.map(|()| world.counts).map_err(|err| format!("{err}\nwhat happened:\n{}", world.story))
+    played.map(|()| std::mem::take(&mut world.counts)).map_err(|err| format!("{err}\n{}", world.story()))
 }
 
-fn open(place: &tempfile::TempDir, case: &Case, exclude: &[&'static str], fate: &Arc<Fate>) -> CheckpointStore {
+fn open(place: &Path, root: &Path, case: &Case, exclude: &[&'static str], fate: &Arc<Fate>) -> CheckpointStore {
     let mut rules = RuleOptions::default();
     rules.exclude = exclude.iter().map(|&glob| glob.to_owned()).collect();
     rules.max_file_bytes = case.max_file_bytes;
@@ -87,7 +90,7 @@ fn open(place: &tempfile::TempDir, case: &Case, exclude: &[&'static str], fate: 
     options.rules = rules;
     options.threads = 1;
     options.observer = Arc::clone(fate) as Arc<dyn ckpt_core::Observer>;
-    CheckpointStore::open_or_create(&place.path().join("c"), &place.path().join("w"), options).unwrap()
+    CheckpointStore::open_or_create(&place.join("c"), root, options).unwrap()
 }
 
 /// Fails with a text.
@@ -95,29 +98,58 @@ pub(crate) fn ensure(is_so: bool, text: impl FnOnce() -> String) -> Result<(), S
     if is_so { Ok(()) } else { Err(text()) }
 }
 
-impl World<'_> {
-    fn play_all(&mut self, ask_git: bool) -> Result<(), String> {
-        self.edit(&self.case.tree);
-        self.save(true)?;
-        for round in self.case.rounds.iter().filter(|round| round.is_played) {
-            if !round.edits.is_empty() {
-                self.edit(&round.edits);
-                self.counts.steps += 1;
-            }
-            self.tell(&round.act);
-            self.act(round.act)?;
-            for (restore, accident) in &round.restores {
-                self.tell(restore);
-                self.restore(restore, *accident)?;
-            }
+impl<'a> World<'a> {
+    /// A directory that exists, and its store.
+    pub(crate) fn new(case: &'a Case, place: &'a Path, root: PathBuf) -> Self {
+        let fate = Arc::new(Fate::default());
+        Self {
+            case,
+            store: open(place, &root, case, &case.exclude, &fate),
+            place,
+            root,
+            fate,
+            checkpoints: Vec::new(),
+            head: 0,
+            operations: 0,
+            undo: Vec::new(),
+            redo: Vec::new(),
+            exclude: case.exclude.clone(),
+            counts: Counts::default(),
+            old_cache: None,
+            spoilt_cache: None,
+            story: String::new(),
         }
-        if ask_git {
-            self.git(&["fsck", "--full", "--strict", "--no-dangling", "--no-progress"])?;
+    }
+
+    fn play_all(&mut self, ask_git: bool) -> Result<(), String> {
+        self.begin()?;
+        for round in self.case.rounds.iter().filter(|round| round.is_played) {
+            self.round(round)?;
+        }
+        if ask_git { self.check_by_git() } else { Ok(()) }
+    }
+
+    /// Makes the first tree, and saves it.
+    pub(crate) fn begin(&mut self) -> Result<(), String> {
+        self.edit(&self.case.tree);
+        self.save(true, Hand::Library)
+    }
+
+    pub(crate) fn round(&mut self, round: &Round) -> Result<(), String> {
+        if !round.edits.is_empty() {
+            self.edit(&round.edits);
+            self.counts.steps += 1;
+        }
+        self.tell(&round.act);
+        self.act(round.act)?;
+        for (restore, accident) in &round.restores {
+            self.tell(restore);
+            self.restore(restore, *accident)?;
         }
         Ok(())
     }
 
-    fn edit(&mut self, edits: &[super::case::Edit]) {
+    pub(crate) fn edit(&mut self, edits: &[super::case::Edit]) {
         for edit in edits.iter().filter(|edit| edit.is_made) {
             let before = scan(&self.root);
             edit::apply(self.case, *edit, &self.root, &before);
@@ -130,14 +162,19 @@ impl World<'_> {
         self.story += &format!("- {what:?}\n");
     }
 
+    /// All that was told, for people.
+    pub(crate) fn story(&self) -> String {
+        format!("what happened in {}:\n{}", self.root.display(), self.story)
+    }
+
     fn act(&mut self, act: Act) -> Result<(), String> {
         self.counts.steps += 1;
         let cache = self.store.path().join("ckpt/stat-cache");
         match act {
-            Act::Save => self.save(false)?,
-            Act::SaveAlways => self.save(true)?,
+            Act::Save => self.save(false, Hand::Library)?,
+            Act::SaveAlways => self.save(true, Hand::Library)?,
             Act::SaveTwice => {
-                self.save(false)?;
+                self.save(false, Hand::Library)?;
                 let again = self.store.save("again").map_err(text)?;
                 ensure(!again.created, || "the second save made a checkpoint".to_owned())?;
             }
@@ -152,7 +189,7 @@ impl World<'_> {
             Act::WaitAndSave => {
                 // More than the grain of the clock that the stat cache reckons with.
                 std::thread::sleep(Duration::from_millis(25));
-                self.save(false)?;
+                self.save(false, Hand::Library)?;
             }
             Act::LoseCache => {
                 let _ = fs::remove_file(cache);
@@ -165,7 +202,8 @@ impl World<'_> {
                     } else {
                         bytes[usize::from(at) % length] ^= 0x55;
                     }
-                    fs::write(cache, bytes).unwrap();
+                    fs::write(cache, &bytes).unwrap();
+                    self.spoilt_cache = Some(bytes);
                 }
             }
             Act::OldCache => {
@@ -185,7 +223,7 @@ impl World<'_> {
 
     /// Takes a new handle, as another process would.
     pub(crate) fn reopen(&mut self) {
-        self.store = open(&self.place, self.case, &self.exclude, &self.fate);
+        self.store = open(self.place, &self.root, self.case, &self.exclude, &self.fate);
     }
 
     pub(crate) fn outside(&self) -> Outside {
@@ -204,36 +242,8 @@ impl World<'_> {
         now.is_same(self.head_state()) || now.as_tracked(self.head_state()).is_same(self.head_state())
     }
 
-    /// Saves, and checks what the save says and that it touched nothing.
-    fn save(&mut self, always: bool) -> Result<(), String> {
-        let before = scan(&self.root);
-        let head = self.checkpoints.get(self.head).map(|(_, state)| Rc::clone(state));
-        let now = State::capture(&before.files, &self.outside(), head.as_deref(), b"");
-        let expected = always || head.is_none() || !self.is_as_head(&now);
-        let mut options = ckpt_core::SaveOptions::from("m");
-        options.always = always;
-        let saved = self.store.save(options).map_err(text)?;
-        ensure(saved.created == expected, || {
-            let from = head.as_ref().and_then(|head| difference(&head.entries, &now.entries));
-            format!(
-                "created should be {expected}: {saved:?}\nhead has {:?}\n{from:?}",
-                head.as_ref().map(|h| h.omitted.clone())
-            )
-        })?;
-        let told = now.told(head.as_deref());
-        ensure(omitted(&saved.omitted) == told, || format!("omitted should be {told:?}: {saved:?}"))?;
-        if saved.created {
-            self.checkpoints.push((saved.id, Rc::new(now)));
-            self.head = self.checkpoints.len() - 1;
-            self.redo.clear();
-        }
-        ensure(saved.id == self.checkpoints[self.head].0, || format!("head is another: {saved:?}"))?;
-        self.check(&before.files, &before)?;
-        let status = self.store.status().map_err(text)?;
-        ensure(status.is_clean(), || format!("not clean after a save: {status:?}"))
-    }
-
-    /// Checks that the worktree is as expected, that what is unchanged was not touched, and where head is.
+    /// Checks that the worktree is as expected, that what is unchanged was not touched, where head is, and that the
+    /// timeline has each restore once.
     pub(crate) fn check(&self, expected: &super::disk::Files, before: &Disk) -> Result<Disk, String> {
         let found = scan(&self.root);
         if let Some(difference) = difference(expected, &found.files) {
@@ -243,14 +253,23 @@ impl World<'_> {
         ensure(touched.is_none(), || format!("touched: {:?}", touched.map(<[u8]>::escape_ascii)))?;
         let head = self.store.head().map_err(text)?;
         ensure(head == Some(self.checkpoints[self.head].0), || format!("head is {head:?}"))?;
+        let timeline: Vec<_> = self.store.timeline().map_err(text)?.collect::<Result<_, _>>().map_err(text)?;
+        let restores = timeline.iter().filter(|one| !matches!(one.kind, OperationKind::Create | OperationKind::Save));
+        let restores = restores.count();
+        ensure(restores == self.operations, || format!("{} restores, not {restores}: {timeline:?}", self.operations))?;
         Ok(found)
+    }
+
+    /// Has stock git look through the store.
+    pub(crate) fn check_by_git(&self) -> Result<(), String> {
+        self.git(&["fsck", "--full", "--strict", "--no-dangling", "--no-progress"]).map(drop)
     }
 
     /// Runs stock git on the store.
     pub(crate) fn git(&self, args: &[&str]) -> Result<Vec<u8>, String> {
         let mut command = std::process::Command::new("git");
         command.env_clear().env("PATH", std::env::var_os("PATH").unwrap_or_default());
-        command.env("GIT_CONFIG_NOSYSTEM", "1").env("HOME", self.place.path());
+        command.env("GIT_CONFIG_NOSYSTEM", "1").env("HOME", self.place);
         let output = command.arg("--git-dir").arg(self.store.path()).args(args).output().map_err(text)?;
         ensure(output.status.success(), || format!("git {args:?}: {output:?}"))?;
         Ok(output.stdout)
@@ -261,7 +280,7 @@ pub(crate) fn text(err: impl std::fmt::Debug) -> String {
     format!("{err:?}")
 }
 
-fn omitted(list: &[ckpt_core::Omitted]) -> BTreeMap<Bytes, &'static str> {
+pub(crate) fn omitted(list: &[ckpt_core::Omitted]) -> BTreeMap<Bytes, &'static str> {
     let unique: BTreeSet<_> =
         list.iter().map(|omitted| (omitted.path.as_bytes().to_vec(), omitted.reason.word())).collect();
     unique.into_iter().collect()

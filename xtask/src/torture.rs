@@ -23,8 +23,9 @@ pub(crate) struct Args {
 }
 
 /// Where tortures are: a package, what `cargo test` calls their binary, and what their names begin with.
-const PLACES: [(&str, &[&str], &str); 3] = [
+const PLACES: [(&str, &[&str], &str); 4] = [
     ("ckpt-cli", &["--test", "e2e"], "torture::"),
+    ("ckpt-cli", &["--test", "model"], "towns_"),
     ("ckpt-service", &["--test", "torture_threads"], "threads_"),
     ("ckpt-core", &["--lib"], "fuzz::"),
 ];
