@@ -59,7 +59,8 @@ impl Scene {
         Self::record(verb, true, |sandbox, words, file| {
             let failed = recorded(sandbox, words, file).fault(number, action).run();
             let ends = if action == "kill" { (None, Some(9)) } else { (Some(1), None) };
-            assert_eq!((failed.code, failed.signal), ends, "{failed}");
+            let is_early = verb.answers_early() && failed.code == Some(0);
+            assert!((failed.code, failed.signal) == ends || is_early, "{failed}");
             let next = if verb.name == "repair" { words } else { "save" };
             let output = recorded(sandbox, next, file).run().ok();
             (format!("{words}, {action} at the sync of step {number}: {failed}then {next}"), output)
@@ -94,7 +95,8 @@ impl Scene {
         let differences = is.differences(&disk.image(&Way::nothing_lost()));
         assert_eq!(differences, "", "{}: the record is not what happened", verb.name);
         let has_removed = |record: &Record| record.operation == "unlink" && record.path.ends_with(b".pack");
-        assert_eq!(verb.name == "merge", records.iter().any(has_removed), "only a merge removes packs");
+        let does_merge = records.iter().any(has_removed);
+        assert!(may_do_nothing || does_merge == (verb.name == "merge"), "only a merge removes packs");
         let after = checkpoints(&sandbox);
         let before_repair = if verb.name == "repair" { after.clone() } else { known };
         Self { verb, sandbox, base, records, words, before, expected, known: [before_repair, after] }

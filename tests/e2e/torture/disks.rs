@@ -52,6 +52,10 @@ fn a_small_disk_loses_nothing_l35() {
             // Pages of 4 KiB; at last so many that all fits.
             for pages in either(&[0_u32, 2, 5, 9][..], &[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 14, 16, 20, 24, 32, 64])
             {
+                // On another disk it is another directory, in which no restore was begun that could be finished.
+                if verb.name == "finish" && place != "store" {
+                    continue;
+                }
                 let is_turn = (number + turn + *pages as usize).is_multiple_of(3);
                 if either(is_turn, true) {
                     tally.case(place, || one(verb, place, ON_A_SMALL_DISK, pages * 4));

@@ -12,6 +12,13 @@ pub(crate) struct Verb {
     pub(crate) prepare: fn(&Sandbox) -> (String, Tree),
 }
 
+impl Verb {
+    /// Whether it answers before all is done: packs are merged after a save has been reported, and an error then is none.
+    pub(crate) fn answers_early(&self) -> bool {
+        self.name == "merge"
+    }
+}
+
 /// All of them. A new verb that writes is one more line.
 pub(crate) const VERBS: &[Verb] = &[
     Verb { name: "create", prepare: create },
