@@ -1,8 +1,9 @@
-//! Chores of the workspace: `cargo xtask ci`, `tidy`, `docs`, `torture`, `dist` and `release`.
+//! Chores of the workspace: `cargo xtask ci`, `tidy`, `docs`, `torture`, `bench`, `dist` and `release`.
 //!
 //! Each chore is one module with one `run`. Nothing here ships: a chore may print, write files and start programs,
 //! which the crates may not.
 
+mod bench;
 mod ci;
 mod dist;
 mod docs;
@@ -40,6 +41,8 @@ enum Chore {
     Docs(docs::Args),
     /// Run every torture and print what was tried and what survived.
     Torture(torture::Args),
+    /// Measure ckpt beside other programs and the limits of the machine.
+    Bench(bench::Args),
     /// Build the release archive and its SHA-256 file in target/dist.
     Dist(dist::Args),
     /// Set one version everywhere and say how to publish it; publishes nothing.
@@ -63,6 +66,7 @@ fn run(cli: &Cli) -> Result<(), Failure> {
         Chore::Tidy => tidy::run(&workspace),
         Chore::Docs(args) => docs::run(&workspace, args),
         Chore::Torture(args) => torture::run(&workspace, args),
+        Chore::Bench(args) => bench::run(&workspace, args),
         Chore::Dist(args) => dist::run(&workspace, args),
         Chore::Release(args) => release::run(&workspace, args),
     }

@@ -1,0 +1,97 @@
+//! `cargo xtask bench`: what ckpt takes beside what people use in its place, and beside what cannot be left out.
+//!
+//! Everybody runs in turn, in the same rounds, on the same edits, so that what else the machine does is done to all.
+//! Ratios are worth keeping, times are one machine's.
+
+mod corpus;
+mod measure;
+mod plan;
+mod random;
+mod scene;
+mod series;
+mod statistics;
+mod subject;
+mod subjects;
+mod table;
+mod tree;
+mod verb;
+mod witness;
+
+use std::path::PathBuf;
+
+use crate::failure::Failure;
+use crate::printer;
+use crate::workspace::Workspace;
+
+use self::plan::{Peers, Plan, Size};
+use self::tree::Source;
+
+/// Sizes of trees, in files.
+const SIZES: [usize; 3] = [1_000, 10_000, 100_000];
+const LARGE: usize = 1_000_000;
+
+/// What to measure.
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// Only a tree of this many files; may be given several times. Default: 1,000, 10,000 and 100,000.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    files: Vec<u32>,
+    /// A copy of this directory in place of made trees.
+    #[arg(long, value_name = "DIR", conflicts_with = "files")]
+    dir: Option<PathBuf>,
+    /// Also a tree of 1,000,000 files, a file of 1 GiB and 10,000 stores; wants an hour and 60 GiB.
+    #[arg(long)]
+    large: bool,
+    /// Only this verb, by the name that tables have for it; may be given several times.
+    #[arg(long, value_name = "NAME")]
+    verb: Vec<String>,
+    /// How often each verb is measured; those that write the whole tree at most three times.
+    #[arg(long, value_name = "N", default_value_t = 9, value_parser = clap::value_parser!(u16).range(1..))]
+    rounds: u16,
+    /// Leave out programs that are not always there: jj, restic, borg, unedit, chkpt.
+    #[arg(long)]
+    no_peers: bool,
+    /// A Python of version 3.12 or later that has the package fabricatio-checkpoint.
+    #[arg(long, value_name = "PROGRAM")]
+    python: Option<PathBuf>,
+    /// Where trees and stores are made, on the file system that is to be measured. Default: the temporary directory.
+    #[arg(long, value_name = "DIR")]
+    at: Option<PathBuf>,
+}
+
+impl Args {
+    fn plan(&self) -> Plan {
+        Plan {
+            sources: self.sources(),
+            verbs: self.verb.clone(),
+            rounds: usize::from(self.rounds),
+            size: if self.large { Size::Large } else { Size::Usual },
+            peers: if self.no_peers { Peers::None } else { Peers::Installed { python: self.python.clone() } },
+            at: self.at.clone().unwrap_or_else(std::env::temp_dir),
+        }
+    }
+
+    fn sources(&self) -> Vec<Source> {
+        if let Some(dir) = &self.dir {
+            return vec![Source::Copied(dir.clone())];
+        }
+        let mut sizes: Vec<usize> = self.files.iter().map(|&files| files as usize).collect();
+        if sizes.is_empty() {
+            sizes.extend(SIZES);
+            sizes.extend(self.large.then_some(LARGE));
+        }
+        sizes.into_iter().map(Source::Made).collect()
+    }
+}
+
+/// Measures, and prints tables.
+pub(crate) fn run(workspace: &Workspace, args: &Args) -> Result<(), Failure> {
+    let plan = args.plan();
+    for missing in plan.missing() {
+        printer::note(&format!("not there to be measured: {missing}"));
+    }
+    let built = subjects::build(workspace)?;
+    let all = plan.run(&built)?;
+    printer::say(&format!("\n{}", table::markdown(&all)));
+    Ok(())
+}
