@@ -3,6 +3,7 @@
 //! Everybody runs in turn, in the same rounds, on the same edits, so that what else the machine does is done to all.
 //! Ratios are worth keeping, times are one machine's.
 
+mod check;
 mod corpus;
 mod measure;
 mod plan;
@@ -13,6 +14,7 @@ mod statistics;
 mod subject;
 mod subjects;
 mod table;
+mod targets;
 mod tree;
 mod verb;
 mod witness;
@@ -33,6 +35,9 @@ const LARGE: usize = 1_000_000;
 /// What to measure.
 #[derive(clap::Args)]
 pub(crate) struct Args {
+    /// Hold ckpt against its targets, and fail if one is missed; on one tree, of 100,000 files if no other is named.
+    #[arg(long)]
+    check: bool,
     /// Only a tree of this many files; may be given several times. Default: 1,000, 10,000 and 100,000.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     files: Vec<u32>,
@@ -87,6 +92,12 @@ impl Args {
 /// Measures, and prints tables.
 pub(crate) fn run(workspace: &Workspace, args: &Args) -> Result<(), Failure> {
     let plan = args.plan();
+    if args.check {
+        // The targets are about what is there on every machine.
+        let plan = Plan { peers: Peers::None, ..plan };
+        let built = subjects::build(workspace)?;
+        return plan.sources.last().map_or(Ok(()), |source| check::run(&plan, source, &built));
+    }
     for missing in plan.missing() {
         printer::note(&format!("not there to be measured: {missing}"));
     }

@@ -58,11 +58,7 @@ impl Plan {
         for source in &self.sources {
             all.extend(self.run_verbs(&verb::OF_A_TREE, || self.scene(source, built))?);
         }
-        all.extend(self.run_verbs(&verb::OF_A_HISTORY, || {
-            let mut scene = self.scene(&Source::Made(SMALL), built)?.named("10,000 checkpoints");
-            scene.prepare(CKPT, |place| Ok(vec![long_history(&built.many_saves, place, CHECKPOINTS)]))?;
-            Ok(scene)
-        })?);
+        all.extend(self.run_verbs(&verb::OF_A_HISTORY, || self.history(built))?);
         // The scenes that take long are made only when they are asked for.
         if self.size == Size::Large || self.verbs.contains(&Verb::Workspaces.to_string()) {
             all.extend(self.run_verbs(&verb::OF_MANY_STORES, || {
@@ -84,8 +80,7 @@ impl Plan {
         verbs: &[Verb],
         scene: impl FnOnce() -> Result<Scene, Failure>,
     ) -> Result<Vec<Series>, Failure> {
-        let is_wanted = |verb: &&Verb| self.verbs.is_empty() || self.verbs.contains(&verb.to_string());
-        let wanted: Vec<Verb> = verbs.iter().filter(is_wanted).copied().collect();
+        let wanted: Vec<Verb> = verbs.iter().copied().filter(|verb| self.wants(*verb)).collect();
         if wanted.is_empty() {
             return Ok(Vec::new());
         }
@@ -96,6 +91,18 @@ impl Plan {
             all.extend(scene.measure(verb, self.rounds)?);
         }
         Ok(all)
+    }
+
+    /// Whether the verb is asked for.
+    pub(crate) fn wants(&self, verb: Verb) -> bool {
+        self.verbs.is_empty() || self.verbs.contains(&verb.to_string())
+    }
+
+    /// A scene with 10,000 checkpoints.
+    pub(crate) fn history(&self, built: &Built) -> Result<Scene, Failure> {
+        let mut scene = self.scene(&Source::Made(SMALL), built)?.named("10,000 checkpoints");
+        scene.prepare(CKPT, |place| Ok(vec![long_history(&built.many_saves, place, CHECKPOINTS)]))?;
+        Ok(scene)
     }
 
     /// A scene with all who take part.

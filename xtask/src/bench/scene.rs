@@ -44,6 +44,7 @@ pub(crate) struct Scene {
     witness: Witness,
     has_one_file: bool,
     is_copied: bool,
+    files: usize,
     chosen: Vec<PathBuf>,
     /// Stores are never made over: each first save gets new ones. ext4 takes long to make inodes where many were just
     /// deleted, so nothing is deleted before the end.
@@ -69,6 +70,7 @@ impl Scene {
             base,
             has_one_file: matches!(source, Source::OneFile(_)),
             is_copied: matches!(source, Source::Copied(_)),
+            files: 0,
             chosen: Vec::new(),
             generation: 0,
             turn: 0,
@@ -76,6 +78,7 @@ impl Scene {
         for root in scene.roots() {
             tree::make(source, &root)?;
         }
+        scene.files = tree::list_files(&scene.shared_tree())?.len();
         scene.chosen = tree::choose_files(&scene.shared_tree(), CHOSEN)?;
         write_homes(&scene.home())?;
         Ok(scene)
@@ -84,6 +87,11 @@ impl Scene {
     /// What tables call the tree.
     pub(crate) fn name(&self) -> &str {
         &self.name
+    }
+
+    /// Number of files of the tree.
+    pub(crate) fn files(&self) -> usize {
+        self.files
     }
 
     /// Another name than that of the tree, where something else is what matters.
