@@ -9,7 +9,7 @@ use crate::failure::Failure;
 use crate::printer;
 use crate::program::Program;
 use crate::workspace::Workspace;
-use crate::{docs, tidy};
+use crate::{bench, docs, tidy};
 
 /// What to leave out.
 #[derive(clap::Args)]
@@ -33,6 +33,8 @@ enum Step {
     Tidy,
     /// Generated references are up to date.
     Docs,
+    /// System calls, bytes written and waits for the disk are no more than they were.
+    Counts,
     /// Bans, licences and sources of dependencies.
     Deny,
 }
@@ -46,6 +48,7 @@ impl Step {
             Self::Doc => "doc",
             Self::Tidy => "tidy",
             Self::Docs => "docs",
+            Self::Counts => "counts",
             Self::Deny => "deny",
         }
     }
@@ -58,6 +61,7 @@ impl Step {
             Self::Doc => "RUSTDOCFLAGS='-D warnings' cargo doc --workspace --no-deps",
             Self::Tidy => "cargo xtask tidy",
             Self::Docs => "cargo xtask docs --check",
+            Self::Counts => "cargo xtask bench --counts",
             Self::Deny => "cargo deny check bans licenses sources",
         }
     }
@@ -75,6 +79,7 @@ impl Step {
             }
             Self::Tidy => tidy::run(workspace),
             Self::Docs => docs::check(workspace),
+            Self::Counts => bench::counts(workspace),
             Self::Deny => deny(workspace),
         }
     }

@@ -33,7 +33,7 @@ pub(crate) enum Durability {
 }
 
 impl Ckpt {
-    fn command(&self, place: &Place, args: &[&str]) -> Command {
+    pub(crate) fn command(&self, place: &Place, args: &[&str]) -> Command {
         let durability = match self.durability {
             Durability::None => "none",
             Durability::Full => "full",
