@@ -3,9 +3,12 @@
 //! Everybody runs in turn, in the same rounds, on the same edits, so that what else the machine does is done to all.
 //! Ratios are worth keeping, times are one machine's.
 
+mod chart;
 mod check;
 mod corpus;
 mod counts;
+mod json;
+mod machine;
 mod measure;
 mod plan;
 mod random;
@@ -21,13 +24,16 @@ mod tree;
 mod verb;
 mod witness;
 
-use std::path::PathBuf;
+use std::fs;
+use std::path::{Path, PathBuf};
 
 use crate::failure::Failure;
 use crate::printer;
 use crate::workspace::Workspace;
 
+use self::machine::Machine;
 use self::plan::{Peers, Plan, Size};
+use self::series::Series;
 use self::tree::Source;
 
 /// Sizes of trees, in files.
@@ -47,6 +53,9 @@ pub(crate) struct Args {
     /// Only a tree of this many files; may be given several times. Default: 1,000, 10,000 and 100,000.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     files: Vec<u32>,
+    /// Only make a tree here: how a run makes its trees.
+    #[arg(long, value_name = "DIR", requires = "files", hide = true)]
+    make: Option<PathBuf>,
     /// A copy of this directory in place of made trees.
     #[arg(long, value_name = "DIR", conflicts_with = "files")]
     dir: Option<PathBuf>,
@@ -65,6 +74,12 @@ pub(crate) struct Args {
     /// A Python of version 3.12 or later that has the package fabricatio-checkpoint.
     #[arg(long, value_name = "PROGRAM")]
     python: Option<PathBuf>,
+    /// Write every sample, the machine and the versions as JSON.
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+    /// Write a chart for each verb on each tree into this directory.
+    #[arg(long, value_name = "DIR")]
+    svg: Option<PathBuf>,
     /// Where trees and stores are made, on the file system that is to be measured. Default: the temporary directory.
     #[arg(long, value_name = "DIR")]
     at: Option<PathBuf>,
@@ -97,6 +112,9 @@ impl Args {
 
 /// Measures, and prints tables.
 pub(crate) fn run(workspace: &Workspace, args: &Args) -> Result<(), Failure> {
+    if let (Some(root), [files]) = (&args.make, &*args.files) {
+        return corpus::make(root, *files as usize);
+    }
     if args.counts {
         return counts(workspace);
     }
@@ -107,13 +125,36 @@ pub(crate) fn run(workspace: &Workspace, args: &Args) -> Result<(), Failure> {
         let built = subjects::build(workspace)?;
         return plan.sources.last().map_or(Ok(()), |source| check::run(&plan, source, &built));
     }
-    for missing in plan.missing() {
-        printer::note(&format!("not there to be measured: {missing}"));
+    let missing = plan.missing();
+    for name in &missing {
+        printer::note(&format!("not there to be measured: {name}"));
     }
     let built = subjects::build(workspace)?;
+    let machine = Machine::look(workspace, &plan.at, &missing)?;
     let all = plan.run(&built)?;
-    printer::say(&format!("\n{}", table::markdown(&all)));
+    printer::say(&format!("\n{}\n{}", machine.shown(), table::markdown(&all)));
+    if let Some(file) = &args.json {
+        write(file, &json::text(&machine, &all))?;
+    }
+    args.svg.as_deref().map_or(Ok(()), |dir| write_charts(dir, &all))
+}
+
+/// A chart for each verb on each tree.
+fn write_charts(dir: &Path, all: &[Series]) -> Result<(), Failure> {
+    fs::create_dir_all(dir).map_err(|err| Failure::at("create", dir, err))?;
+    for tree in table::unique(all.iter().map(|series| series.tree.as_str())) {
+        let of_tree = all.iter().filter(|series| series.tree == tree);
+        for verb in table::unique(of_tree.map(|series| series.verb.as_str())) {
+            let Some(chart) = chart::svg(all, tree, verb) else { continue };
+            let name = tree.replace([' ', ','], "-");
+            write(&dir.join(format!("{verb}-{name}.svg")), &chart)?;
+        }
+    }
     Ok(())
+}
+
+fn write(path: &Path, text: &str) -> Result<(), Failure> {
+    fs::write(path, text).map_err(|err| Failure::at("write", path, err))
 }
 
 /// The counts alone, which are the same on every machine; where they cannot be taken that is said, and is no failure.
