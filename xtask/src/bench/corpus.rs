@@ -105,14 +105,24 @@ fn write_file(dir: &Path, number: usize, content: &[u8]) -> Result<(), Failure> 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bench::tree::list_files;
+    use crate::bench::tree::visit_files;
+
+    fn list_files(root: &Path) -> Vec<PathBuf> {
+        let mut files = Vec::new();
+        let listed = visit_files(root, |path| {
+            files.push(path.to_owned());
+            Ok(())
+        });
+        listed.unwrap();
+        files
+    }
 
     #[test]
     fn trees_have_their_files_and_sizes() {
         let temp = tempfile::tempdir().unwrap();
         let root = temp.path().join("tree");
         make(&root, 1000).unwrap();
-        let files = list_files(&root).unwrap();
+        let files = list_files(&root);
         assert_eq!(files.len(), 1000);
         let mut sizes: Vec<u64> = files.iter().map(|path| fs::metadata(path).unwrap().len()).collect();
         sizes.sort_unstable();
@@ -129,7 +139,7 @@ mod tests {
             make(root, 60).unwrap();
         }
         let [first, second] = trees.map(|root| {
-            let files = list_files(&root).unwrap();
+            let files = list_files(&root);
             let named = |path: PathBuf| (path.strip_prefix(&root).unwrap().to_owned(), fs::read(path).unwrap());
             files.into_iter().map(named).collect::<Vec<_>>()
         });

@@ -78,7 +78,7 @@ impl Scene {
         for root in scene.roots() {
             tree::make(source, &root)?;
         }
-        scene.files = tree::list_files(&scene.shared_tree())?.len();
+        scene.files = tree::count_files(&scene.shared_tree())?;
         scene.chosen = tree::choose_files(&scene.shared_tree(), CHOSEN)?;
         write_homes(&scene.home())?;
         Ok(scene)
@@ -201,11 +201,7 @@ impl Scene {
                         tree::edit(&root.join(path), self.turn)?;
                     }
                 }
-                Changed::All => {
-                    for path in tree::list_files(&root)? {
-                        tree::edit(&path, self.turn)?;
-                    }
-                }
+                Changed::All => tree::visit_files(&root, |path| tree::edit(path, self.turn))?,
             }
         }
         std::thread::sleep(TICK);

@@ -1,6 +1,8 @@
 //! What was measured.
 
-use super::statistics::{Sample, ratio};
+use std::time::Duration;
+
+use super::statistics::{Sample, Time, ratio};
 
 /// All samples of one verb by one subject on one tree.
 #[derive(Clone, Debug)]
@@ -23,6 +25,6 @@ pub(crate) fn find<'a>(all: &'a [Series], tree: &str, verb: &str, subject: &str)
 impl Series {
     /// Its time over that of another subject in the same rounds.
     pub(crate) fn ratio_to(&self, other: &Self) -> Option<f64> {
-        ratio(&self.samples, &other.samples)
+        ratio(Time::Wall, &self.samples, &other.samples, Duration::ZERO)
     }
 }

@@ -28,17 +28,22 @@ pub(crate) fn spread<T: Copy + PartialOrd>(values: impl IntoIterator<Item = T>) 
     Some(Spread { median: *values.get(values.len() / 2)?, min: *values.first()?, max: *values.last()? })
 }
 
-/// The ratio of the times of two subjects, round by round: what else the machine did in a round was done to both, and
-/// falls out. `None` if they share no round.
-pub(crate) fn ratio(of: &[Sample], to: &[Sample]) -> Option<f64> {
-    ratio_above(of, to, Duration::ZERO)
+/// Which time of a sample.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Time {
+    Wall,
+    Cpu,
 }
 
-/// The same after `above` was taken from each time of `of`.
-pub(crate) fn ratio_above(of: &[Sample], to: &[Sample], above: Duration) -> Option<f64> {
-    let pairs = of.iter().zip(to).filter(|(_, to)| !to.wall.is_zero());
-    let ratios = pairs.map(|(of, to)| of.wall.saturating_sub(above).as_secs_f64() / to.wall.as_secs_f64());
-    Some(spread(ratios)?.median)
+/// The ratio of the times of two subjects, round by round, after `above` was taken from each time of `of`: what else the
+/// machine did in a round was done to both, and falls out. `None` if they share no round.
+pub(crate) fn ratio(time: Time, of: &[Sample], to: &[Sample], above: Duration) -> Option<f64> {
+    let seconds = |sample: &Sample, above| match time {
+        Time::Wall => sample.wall.saturating_sub(above).as_secs_f64(),
+        Time::Cpu => sample.cpu.saturating_sub(above).as_secs_f64(),
+    };
+    let pairs = of.iter().zip(to).map(|(of, to)| (seconds(of, above), seconds(to, Duration::ZERO)));
+    Some(spread(pairs.filter(|(_, to)| *to > 0.0).map(|(of, to)| of / to))?.median)
 }
 
 #[cfg(test)]
@@ -58,8 +63,10 @@ mod tests {
     #[test]
     fn ratios_are_taken_in_pairs() {
         // In the second round the machine was busy: the ratio of the medians would be 2.
-        assert_eq!(ratio(&samples(&[20, 90, 30]), &samples(&[10, 30, 10])), Some(3.0));
-        assert_eq!(ratio(&samples(&[20]), &[]), None);
-        assert_eq!(ratio_above(&samples(&[20]), &samples(&[10]), Duration::from_millis(10)), Some(1.0));
+        let wall =
+            |of: &[u64], to: &[u64], above| ratio(Time::Wall, &samples(of), &samples(to), Duration::from_millis(above));
+        assert_eq!(wall(&[20, 90, 30], &[10, 30, 10], 0), Some(3.0));
+        assert_eq!(wall(&[20], &[], 0), None);
+        assert_eq!(wall(&[20], &[10], 10), Some(1.0));
     }
 }

@@ -4,12 +4,11 @@
 //! hundredth round is about the same tree as the first.
 
 use std::fs::{self, OpenOptions};
-use std::io::{Read, Seek, SeekFrom, Write};
+use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use crate::failure::Failure;
-
-use super::corpus;
 
 /// What a tree is made of.
 #[derive(Clone, Debug)]
@@ -37,38 +36,57 @@ const COPIED_AT_ONCE: usize = 1 << 20;
 /// Makes the tree in the directory `root`, which must not be there.
 pub(crate) fn make(source: &Source, root: &Path) -> Result<(), Failure> {
     match source {
-        Source::Made(files) => corpus::make(root, *files),
+        Source::Made(files) => make_in_child(root, *files),
         Source::Copied(dir) => copy(dir, root),
         Source::OneFile(bytes) => make_one_file(root, *bytes),
     }
 }
 
-/// All regular files below `root`, sorted.
-pub(crate) fn list_files(root: &Path) -> Result<Vec<PathBuf>, Failure> {
-    let mut files = Vec::new();
+/// Shows every regular file below `root`, directory by directory, always in the same order. One at a time: a list of all
+/// would stay in our memory, with which every program that we start begins (see `measure`).
+pub(crate) fn visit_files(root: &Path, mut visit: impl FnMut(&Path) -> Result<(), Failure>) -> Result<(), Failure> {
     let mut dirs = vec![root.to_owned()];
     while let Some(dir) = dirs.pop() {
-        for entry in fs::read_dir(&dir).map_err(|err| Failure::at("list", &dir, err))? {
-            let entry = entry.map_err(|err| Failure::at("list", &dir, err))?;
+        let entries = fs::read_dir(&dir).and_then(Iterator::collect::<io::Result<Vec<_>>>);
+        let mut entries = entries.map_err(|err| Failure::at("list", &dir, err))?;
+        entries.sort_by_key(fs::DirEntry::file_name);
+        for entry in entries {
             let kind = entry.file_type().map_err(|err| Failure::at("look at", &entry.path(), err))?;
             // What tools keep in the tree is theirs.
             if kind.is_dir() && !entry.file_name().as_encoded_bytes().starts_with(b".") {
                 dirs.push(entry.path());
             } else if kind.is_file() {
-                files.push(entry.path());
+                visit(&entry.path())?;
             }
         }
     }
-    files.sort();
-    Ok(files)
+    Ok(())
+}
+
+/// Number of regular files.
+pub(crate) fn count_files(root: &Path) -> Result<usize, Failure> {
+    let mut count = 0;
+    visit_files(root, |_| {
+        count += 1;
+        Ok(())
+    })?;
+    Ok(count)
 }
 
 /// `count` of the files, spread evenly over the tree, relative to `root`.
 pub(crate) fn choose_files(root: &Path, count: usize) -> Result<Vec<PathBuf>, Failure> {
-    let files = list_files(root)?;
-    let count = count.min(files.len());
-    let relative = |path: &PathBuf| path.strip_prefix(root).map(Path::to_owned).unwrap_or_default();
-    Ok((0..count).map(|place| relative(&files[place * files.len() / count])).collect())
+    let all = count_files(root)?;
+    let count = count.min(all);
+    let mut chosen = Vec::new();
+    let mut number = 0;
+    visit_files(root, |path| {
+        if chosen.len() < count && number == chosen.len() * all / count {
+            chosen.push(path.strip_prefix(root).unwrap_or(path).to_owned());
+        }
+        number += 1;
+        Ok(())
+    })?;
+    Ok(chosen)
 }
 
 /// Edits one file; `turn` makes it another edit than those before.
@@ -101,6 +119,15 @@ pub(crate) fn edit_middle(path: &Path, turn: u64) -> Result<(), Failure> {
         file.write_all(format!("{turn:0MARK_DIGITS$}").as_bytes())
     };
     write().map_err(|err| Failure::at("edit", path, err))
+}
+
+/// Makes it in a process of its own: what that needs would stay in our memory, with which every program that we start
+/// begins (see `measure`).
+fn make_in_child(root: &Path, files: usize) -> Result<(), Failure> {
+    let program = std::env::current_exe().map_err(|err| Failure::new("cannot find this program").because(err))?;
+    let child = Command::new(program).args(["bench", "--files", &files.to_string(), "--make"]).arg(root).status();
+    let status = child.map_err(|err| Failure::at("make", root, err))?;
+    if status.success() { Ok(()) } else { Err(Failure::at("make", root, status)) }
 }
 
 /// Files, links and modes; a `.git` is left out, because every tool leaves it out and the bare walk would not.
@@ -145,7 +172,7 @@ fn make_one_file(root: &Path, bytes: u64) -> Result<(), Failure> {
         }
         Ok(())
     };
-    write().map_err(|err: std::io::Error| Failure::at("write", &path, err))
+    write().map_err(|err: io::Error| Failure::at("write", &path, err))
 }
 
 #[cfg(test)]

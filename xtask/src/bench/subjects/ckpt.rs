@@ -102,10 +102,10 @@ impl Subject for Ckpt {
     }
 
     fn saved_tree(&self, place: &Place) -> Result<Option<String>, Failure> {
-        let json = printed(self.command(place, &["--json", "show"]))?;
-        let show: Value =
-            serde_json::from_str(&json).map_err(|err| Failure::new("`ckpt show`: no JSON").because(err))?;
-        let id = show["checkpoint"]["id"].as_str().ok_or_else(|| Failure::new("`ckpt show` names no checkpoint"))?;
+        // Not `show`, which lists the files of a first save: a list of all would stay in our memory (see `measure`).
+        let json = printed(self.command(place, &["--json", "ls", "-n", "1"]))?;
+        let list: Value = serde_json::from_str(&json).map_err(|err| Failure::new("`ckpt ls`: no JSON").because(err))?;
+        let id = list["head"].as_str().ok_or_else(|| Failure::new("`ckpt ls` names no head"))?;
         let dirs = fs::read_dir(&place.store).map_err(|err| Failure::at("list", &place.store, err))?;
         let mut stores = dirs.flatten().map(|entry| entry.path()).filter(|path| path.join("HEAD").is_file());
         let store = stores.next().ok_or_else(|| Failure::new("ckpt saved and made no store"))?;
