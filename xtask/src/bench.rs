@@ -7,6 +7,7 @@ mod chart;
 mod check;
 mod corpus;
 mod counts;
+mod disk;
 mod json;
 mod machine;
 mod measure;

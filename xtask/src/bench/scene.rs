@@ -1,10 +1,9 @@
 //! One tree and all who are measured on it, in turn, in the same rounds and on the same edits.
 //!
-//! The tree is shared by all who keep nothing in it: one cache of the kernel for all. A subject that takes edits away
+//! The tree is shared by all who can share it: one cache of the kernel for all. A subject that takes edits away
 //! gets the same edits again on the same files, so that those after it find the tree as it did.
 
 use std::fs;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
@@ -12,6 +11,7 @@ use std::time::Duration;
 use crate::failure::Failure;
 use crate::printer;
 
+use super::disk;
 use super::measure::{self, Clock};
 use super::series::Series;
 use super::statistics::Sample;
@@ -46,6 +46,9 @@ pub(crate) struct Scene {
     is_copied: bool,
     files: usize,
     chosen: Vec<PathBuf>,
+    /// Each tree, and its id when everybody saved before the verb that is measured. Trees may then differ in edits that
+    /// one has taken back and another has not.
+    saved: Vec<(PathBuf, String)>,
     /// Stores are never made over: each first save gets new ones. ext4 takes long to make inodes where many were just
     /// deleted, so nothing is deleted before the end.
     generation: usize,
@@ -72,6 +75,7 @@ impl Scene {
             is_copied: matches!(source, Source::Copied(_)),
             files: 0,
             chosen: Vec::new(),
+            saved: Vec::new(),
             generation: 0,
             turn: 0,
         };
@@ -117,6 +121,8 @@ impl Scene {
     pub(crate) fn measure(&mut self, verb: Verb, rounds: usize) -> Result<Vec<Series>, Failure> {
         if verb != Verb::First {
             self.bring_up_to_date()?;
+            let saved = |number| Ok((self.tree_of(number), self.witnessed(number)?));
+            self.saved = (0..self.subjects.len()).map(saved).collect::<Result<_, Failure>>()?;
         }
         let mut samples: Vec<Vec<Sample>> = vec![Vec::new(); self.subjects.len()];
         let (rounds, warm_ups) = if verb.is_heavy() { (rounds.min(HEAVY_ROUNDS), 0) } else { (rounds, 1) };
@@ -144,7 +150,7 @@ impl Scene {
             verb: verb.to_string(),
             subject: subject.name(),
             samples,
-            store_bytes: (verb == Verb::First).then(|| disk_bytes(&self.store(number))),
+            store_bytes: (verb == Verb::First).then(|| disk::bytes(&self.store(number))),
         });
         Ok(series.collect())
     }
@@ -158,7 +164,7 @@ impl Scene {
         let wants_edited = proof == Proof::Wanted && verb.leaves() == Leaves::Edited;
         let edited = if wants_edited { Some(self.witnessed(number)?) } else { None };
         if verb.is_heavy() {
-            settle();
+            disk::settle();
         }
         measure::run(&mut script.before, Clock::Processes, &self.log())?;
         let sample = measure::run(&mut script.measured, script.clock, &self.log())?;
@@ -178,7 +184,7 @@ impl Scene {
         for number in 0..self.subjects.len() {
             self.take_turn(number, verb, Proof::Omitted)?;
         }
-        settle();
+        disk::settle();
         Ok(())
     }
 
@@ -212,7 +218,13 @@ impl Scene {
     /// undo what was edited.
     fn prove(&self, number: usize, verb: Verb, edited: Option<&str>) -> Result<(), Failure> {
         let saved = match verb.leaves() {
-            Leaves::Saved => self.subjects[number].saved_tree(&self.place(number))?,
+            Leaves::Saved => match self.subjects[number].saved_tree(&self.place(number))? {
+                None if matches!(verb, Verb::Reset(_)) && self.subjects[number].restores() => {
+                    let tree = self.tree_of(number);
+                    self.saved.iter().find(|(root, _)| *root == tree).map(|(_, saved)| saved.clone())
+                }
+                saved => saved,
+            },
             Leaves::Edited => edited.map(str::to_owned),
             Leaves::Anything => None,
         };
@@ -279,34 +291,10 @@ fn evenly<T>(all: &[T], count: usize) -> impl Iterator<Item = &T> {
     (0..count).map(move |place| &all[place * all.len() / count])
 }
 
-/// Waits until what was written is on the disk: nobody should pay for what another wrote.
-fn settle() {
-    if !Command::new("sync").status().is_ok_and(|status| status.success()) {
-        printer::note("`sync` cannot be run; what one program wrote may slow down the next");
-    }
-}
-
 /// Configuration of programs that want to know who saves.
 fn write_homes(home: &Path) -> Result<(), Failure> {
     let git = "[user]\nname = Bench\nemail = bench@example.invalid\n[gc]\nauto = 0\n[maintenance]\nauto = false\n";
     fs::create_dir_all(home).map_err(|err| Failure::at("create", home, err))?;
     let path = home.join(".gitconfig");
     fs::write(&path, git).map_err(|err| Failure::at("write", &path, err))
-}
-
-/// What a directory takes on the disk.
-fn disk_bytes(dir: &Path) -> u64 {
-    let mut bytes = 0;
-    let mut dirs = vec![dir.to_owned()];
-    while let Some(dir) = dirs.pop() {
-        for entry in fs::read_dir(&dir).into_iter().flatten().flatten() {
-            let Ok(metadata) = entry.metadata() else { continue };
-            // Blocks are of 512 bytes, whatever those of the file system are (stat(2)).
-            bytes += metadata.blocks() * 512;
-            if metadata.is_dir() {
-                dirs.push(entry.path());
-            }
-        }
-    }
-    bytes
 }

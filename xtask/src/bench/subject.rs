@@ -30,6 +30,11 @@ pub(crate) trait Subject {
         Ok(None)
     }
 
+    /// Whether a reset of it brings back what was saved. Default: it does.
+    fn restores(&self) -> bool {
+        true
+    }
+
     /// Whether its store is a Git repository with the blobs of all files. Default: it is not.
     fn lends_objects(&self) -> bool {
         false
@@ -39,9 +44,10 @@ pub(crate) trait Subject {
 /// Whether a subject needs a tree of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TreeUse {
-    /// It keeps everything outside.
+    /// It keeps everything outside, and a restore of it writes only what differs.
     Shared,
-    /// It keeps its store inside, where the others would see it.
+    /// It keeps its store inside, where the others would see it, or writes files anew that are as they should be, which
+    /// the others would have to read again.
     Own,
 }
 

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use crate::bench::subject::{Place, Script, Subject, TreeUse, with};
 use crate::bench::verb::Verb;
+use crate::bench::witness::printed;
 
 /// `unedit`, which keeps everything in the tree.
 pub(crate) struct Unedit {
@@ -26,7 +27,12 @@ impl Subject for Unedit {
             Verb::First => Some(save.after([place.put_away(".unedit")])),
             Verb::Save(_) => Some(save),
             Verb::Diff(_) | Verb::Status => Some(Script::new([run(&["diff"])])),
-            Verb::Reset(_) => Some(Script::new([run(&["back", "--yes"])])),
+            Verb::Reset(_) => {
+                // Without an id it goes back to the newest, which may be what it put aside in the reset before.
+                let list = printed(run(&["list"])).ok()?;
+                let saved = list.lines().find(|line| !line.contains("[auto]"))?.split(' ').next()?;
+                Some(Script::new([run(&["back", "--yes", saved])]))
+            }
             _ => None,
         }
     }
@@ -40,6 +46,10 @@ pub(crate) struct Chkpt {
 impl Subject for Chkpt {
     fn name(&self) -> &'static str {
         "chkpt"
+    }
+
+    fn tree(&self) -> TreeUse {
+        TreeUse::Own
     }
 
     fn script(&self, verb: Verb, place: &Place) -> Option<Script> {

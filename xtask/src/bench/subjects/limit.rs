@@ -60,4 +60,8 @@ impl Subject for Limit {
         };
         is_asked.then(|| Script::new([command]))
     }
+
+    fn restores(&self) -> bool {
+        false
+    }
 }

@@ -3,7 +3,7 @@
 
 use std::path::PathBuf;
 
-use crate::bench::subject::{Place, Script, Subject, with};
+use crate::bench::subject::{Place, Script, Subject, TreeUse, with};
 use crate::bench::verb::Verb;
 
 pub(crate) struct Original {
@@ -22,6 +22,10 @@ store.save('save') if sys.argv[3] == 'save' else store.reset(store.head())
 impl Subject for Original {
     fn name(&self) -> &'static str {
         "fabricatio-checkpoint"
+    }
+
+    fn tree(&self) -> TreeUse {
+        TreeUse::Own
     }
 
     fn script(&self, verb: Verb, place: &Place) -> Option<Script> {
