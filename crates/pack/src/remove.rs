@@ -69,7 +69,7 @@ pub fn settle_orphans(pack_dir: &Dir, tmp_dir: &Dir, durability: Durability) -> 
             let idx = file_name(name, "idx");
             tmp_dir.rename(tmp, pack_dir, &idx).map_err(Error::io("publish", idx))?;
             is_changed = true;
-        } else if merged.contains(name) && (keep.ours || !keeps.contains(name))
+        } else if merged.contains(name) && (keep.ours || keep.is_torn || !keeps.contains(name))
             || !packs.contains(name) && !idxs.contains(name) && (keep.ours || keep.is_torn)
         {
             remove_files(pack_dir, name)?;

@@ -265,8 +265,8 @@ fn whole_packs(dir: &Path) -> Result<(), String> {
     let is_there = |name: &str| names.iter().any(|known| known == name);
     for name in &names {
         let stem = name.rsplit_once('.').map_or(name.as_str(), |(stem, _)| stem);
-        if !["keep", "pack", "idx"].iter().all(|extension| is_there(&format!("{stem}.{extension}"))) {
-            return Err(format!("{name} is alone"));
+        if let Some(lost) = ["keep", "pack", "idx"].iter().find(|lost| !is_there(&format!("{stem}.{lost}"))) {
+            return Err(format!("{name} has no {lost}"));
         }
     }
     Ok(())

@@ -150,3 +150,20 @@ fn what_an_interrupted_publish_or_removal_left_is_settled_and_nothing_else() {
     let readable: BTreeSet<_> = repo.set().packs().iter().map(|pack| pack.name).collect();
     assert_eq!(readable, BTreeSet::from([whole, orphan]));
 }
+
+#[test]
+fn a_removal_goes_on_where_a_power_cut_tore_the_keep_x4() {
+    for torn in [&b""[..], b"ck", b"\0\0\0\0\0"] {
+        let repo = Repo::new();
+        let old = [repo.save(&[(Kind::Blob, b"one".to_vec())]), repo.save(&[(Kind::Blob, b"two".to_vec())])];
+        let merged = merge(&repo.set(), &old, &repo.tmp_dir(), "m", 0, Durability::None).unwrap();
+        let merged = merged.publish(&repo.pack_dir(), Durability::None).unwrap().name;
+        let file = |extension: &str| repo.pack_path().join(format!("pack-{}.{extension}", old[0]));
+        std::fs::remove_file(file("idx")).unwrap();
+        std::fs::write(file("keep"), torn).unwrap();
+        assert_eq!(settle_orphans(&repo.pack_dir(), &repo.tmp_dir(), Durability::Full).unwrap(), [old[0]], "{torn:?}");
+        assert!(!file("pack").exists() && !file("keep").exists());
+        let readable: BTreeSet<_> = repo.set().packs().iter().map(|pack| pack.name).collect();
+        assert_eq!(readable, BTreeSet::from([merged, old[1]]));
+    }
+}
