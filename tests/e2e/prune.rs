@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::sandbox::{Sandbox, Tree, assert_same, steps_of};
+use crate::sandbox::{Sandbox, Tree, assert_same, operations_of, steps_of};
 
 #[test]
 fn prune_gives_a_reason_for_each_store_and_asks_u3() {
@@ -91,4 +91,27 @@ fn prune_takes_away_what_a_killed_first_save_left() {
         assert!(sandbox.stores().is_empty(), "step {number}: {:?} {output}", sandbox.stores());
     }
     assert!(left_over > 0, "no kill left anything");
+}
+
+#[test]
+fn prune_removes_a_store_into_which_somebody_writes_meanwhile() {
+    let gone = || {
+        let sandbox = Sandbox::new();
+        fs::remove_dir_all(sandbox.saved_workspace("gone")).unwrap();
+        sandbox
+    };
+    let counted = gone();
+    let (output, operations) = operations_of(counted.call(["prune", "--yes"]), "run:");
+    let _ = output.ok();
+    // Whoever opened it before it was renamed still writes into it.
+    let write =
+        format!("run:for d in {}/tmp-prune-*; do echo late > $d/ckpt/late; done", "$HOME/.fabricatio-checkpoint");
+    let removals = (1..).zip(&operations).filter(|(_, operation)| *operation == "rmdir");
+    for (step, _) in removals {
+        let sandbox = gone();
+        let _ = sandbox.call(["prune", "--yes"]).fault(step, &write).run().ok();
+        assert!(sandbox.store_of("gone").is_none());
+        let left = Tree::of(&sandbox.checkpoint_dir()).without("locks").paths();
+        assert!(left.is_empty(), "after step {step}: {left:?}");
+    }
 }

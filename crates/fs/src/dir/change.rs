@@ -14,6 +14,9 @@ use super::{Dir, FILE_FLAGS, stat_at};
 use crate::fault::{self, Place};
 use crate::{Durability, Entries, FileKind, NewFile};
 
+/// How often a directory into which others write is emptied before it is given up.
+const REMOVALS: usize = 10;
+
 impl Dir {
     /// Creates the file `name` for writing, with `mode & !umask`; fails if anything stands there.
     ///
@@ -140,12 +143,19 @@ impl Dir {
         }
         let dir = self.open_dir(name)?;
         let mut entries = Entries::default();
-        dir.read_entries(&mut entries)?;
-        for entry in entries.iter() {
-            dir.remove_tree(entry.name)?;
+        let mut removals = 0;
+        loop {
+            dir.read_entries(&mut entries)?;
+            for entry in entries.iter() {
+                dir.remove_tree(entry.name)?;
+            }
+            removals += 1;
+            match self.remove_dir(name) {
+                // Somebody who had it open wrote into it meanwhile.
+                Err(err) if err.kind() == io::ErrorKind::DirectoryNotEmpty && removals < REMOVALS => {}
+                removed => return removed,
+            }
         }
-        drop(dir);
-        self.remove_dir(name)
     }
 
     /// Sets the permission bits of this directory exactly.
