@@ -10,7 +10,7 @@ use super::Prepared;
 use super::step::Step;
 use crate::checkpoint::Checkpoint;
 use crate::path::split;
-use crate::snapshot::{FileRead, StoreIngest, read_file, read_link};
+use crate::snapshot::{FileRead, Purpose, StoreIngest, read_file, read_link};
 use crate::state;
 use crate::store::Inner;
 use crate::{CheckpointId, EntryKind, Error, ObjectFault, ObjectId, Result};
@@ -61,9 +61,10 @@ fn pack_again(prepared: &Prepared<'_>, ingest: &StoreIngest<'_>, id: ObjectId, s
     let damaged = |what: &str| Error::object(id, ObjectFault::Damaged(what.to_owned()));
     let gone = |_| damaged("the store cannot give it back, and its file cannot be read any more");
     let dir = prepared.present.root_dir.open_beneath(dir).map_err(gone)?;
+    let stat = dir.stat(name).map_err(gone)?;
     let read = match step.from.map(|from| from.kind) {
-        Some(EntryKind::Link) => read_link(&dir, name, dir.stat(name).map_err(gone)?, ingest)?,
-        _ => read_file(&dir, name, ingest, &mut Vec::new())?,
+        Some(EntryKind::Link) => read_link(&dir, name, stat, ingest)?,
+        _ => read_file(&dir, name, &stat, Purpose::Keep, ingest, &mut Vec::new())?,
     };
     match read {
         FileRead::Read(read) if read.id == id => Ok(()),

@@ -7,7 +7,7 @@ use ckpt_fs::{Dir, Entries, FileKind};
 
 use crate::checkpoint::Checkpoint;
 use crate::path::{is_below, join, split};
-use crate::snapshot::{self, Against, FileRead, Ingest, Snapshot, read_file, read_link};
+use crate::snapshot::{self, Against, FileRead, Ingest, Purpose, Snapshot, read_file, read_link};
 use crate::state::{self, Entry, MAX_DEPTH, Name, Node, judge_name};
 use crate::store::Inner;
 use crate::{Conflict, ConflictReason, EntryKind, Error, Notice, ObjectId, Omitted, Reason, RepoPath, Result};
@@ -308,7 +308,7 @@ pub(crate) fn capture_one(dir: &Dir, name: &[u8], ingest: &dyn Ingest) -> Result
             return Ok(Captured::Held(Entry { name: name.to_vec(), kind: EntryKind::Dir, mode, id, dir: Some(node) }));
         }
         FileKind::Link => (EntryKind::Link, read_link(dir, name, stat, ingest)?),
-        FileKind::File => (EntryKind::File, read_file(dir, name, ingest, &mut Vec::new())?),
+        FileKind::File => (EntryKind::File, read_file(dir, name, &stat, Purpose::Keep, ingest, &mut Vec::new())?),
     };
     Ok(match read {
         FileRead::Vanished => Captured::Nothing,

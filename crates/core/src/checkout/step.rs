@@ -4,7 +4,7 @@ use ckpt_fs::{Dir, FileKind};
 use ckpt_pack::Kind;
 
 use crate::path::split;
-use crate::snapshot::{FileRead, read_file};
+use crate::snapshot::{FileRead, Purpose, read_file};
 use crate::state::{Change, EntryInfo, HashOnly, ObjectSink};
 use crate::{EntryKind, Result};
 
@@ -101,7 +101,7 @@ pub(crate) fn info_of(dir: &Dir, name: &[u8]) -> Result<Seen> {
             }
             Err(_) => return Ok(Seen::Unknown),
         },
-        FileKind::File => match read_file(dir, name, &HashOnly, &mut Vec::new())? {
+        FileKind::File => match read_file(dir, name, &stat, Purpose::Compare, &HashOnly, &mut Vec::new())? {
             FileRead::Read(read) if read.is_stable => read.id,
             FileRead::Vanished => return Ok(Seen::Nothing),
             _ => return Ok(Seen::Unknown),

@@ -9,7 +9,7 @@ use super::rule_files;
 use super::rules::{DirRules, Verdict};
 use super::stat_cache::{CacheDir, CacheEntry, EntryState, NONE};
 use super::walk::{Counts, Job, Shared};
-use super::worktree_file::{FileRead, read_file, read_link};
+use super::worktree_file::{FileRead, Purpose, read_file, read_link};
 use crate::path::join;
 use crate::state::{Entry, EntryKind, MAX_DEPTH, Name, judge_name};
 use crate::{Error, Notice, Omitted, Reason, RepoPath, Result};
@@ -296,7 +296,7 @@ impl Worker {
         }
         let read = match stat.kind {
             FileKind::Link => read_link(place.dir, name, stat, walk.ingest)?,
-            _ => read_file(place.dir, name, walk.ingest, &mut self.buffer)?,
+            _ => read_file(place.dir, name, &stat, Purpose::Keep, walk.ingest, &mut self.buffer)?,
         };
         let read = match read {
             FileRead::Vanished => {

@@ -35,7 +35,7 @@ use walk::{Counts, Seen, Start, Walk};
 
 pub(crate) use below::take_below;
 pub(crate) use ingest::{Ingest, StoreIngest};
-pub(crate) use worktree_file::{FileRead, read_file, read_link};
+pub(crate) use worktree_file::{FileRead, Purpose, read_file, read_link};
 
 /// Name of the stat cache in `ckpt/`.
 pub(crate) const STAT_CACHE: &str = "stat-cache";

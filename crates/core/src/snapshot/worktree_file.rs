@@ -31,6 +31,15 @@ pub(crate) struct ReadFile {
     pub(crate) is_stable: bool,
 }
 
+/// What a file is read for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Purpose {
+    /// The content is kept, and must have been there at one moment.
+    Keep,
+    /// The id is compared with a known one: a mixture is then another content, and a young file need not be read twice.
+    Compare,
+}
+
 /// What became of a file that the walk saw.
 pub(crate) enum FileRead {
     Read(ReadFile),
@@ -40,11 +49,19 @@ pub(crate) enum FileRead {
     Unreadable,
 }
 
-/// Reads the regular file `name` and gives its content to `ingest`. Errors are those of the store; those of the file
-/// are in the answer.
-pub(crate) fn read_file(dir: &Dir, name: &[u8], ingest: &dyn Ingest, buffer: &mut Vec<u8>) -> Result<FileRead> {
+/// Reads the regular file `name`, which was `seen` just now, and gives its content to `ingest`. Errors are those of the
+/// store; those of the file are in the answer.
+pub(crate) fn read_file(
+    dir: &Dir,
+    name: &[u8],
+    seen: &Stat,
+    purpose: Purpose,
+    ingest: &dyn Ingest,
+    buffer: &mut Vec<u8>,
+) -> Result<FileRead> {
     let mut last = None;
-    for _ in 0..TRIES {
+    for attempt in 0..TRIES {
+        let now_ns = now_ns();
         let mut file = match dir.open_file(name) {
             Ok(file) => file,
             Err(err) if err.kind() == std::io::ErrorKind::NotFound => return Ok(FileRead::Vanished),
@@ -54,36 +71,33 @@ pub(crate) fn read_file(dir: &Dir, name: &[u8], ingest: &dyn Ingest, buffer: &mu
             }
             Err(_) => return Ok(FileRead::Unreadable),
         };
-        let Ok(before) = Dir::stat_file(&file) else { return Ok(FileRead::Unreadable) };
-        if before.kind != FileKind::File {
+        // Nobody is inside a write that began before the last change, and the next one will show in the times.
+        let is_quiet =
+            |stat: &Stat| stat.size <= IN_MEMORY_BYTES && now_ns.saturating_sub(changed_ns(stat)) >= WRITE_NS;
+        let before = if attempt == 0 && is_quiet(seen) { Ok(*seen) } else { Dir::stat_file(&file) };
+        let Some(before) = before.ok().filter(|before| before.kind == FileKind::File) else {
             return Ok(FileRead::Unreadable);
-        }
-        let (is_streamed, age_ns) = (before.size > IN_MEMORY_BYTES, age_ns(before));
+        };
         // Who is writing now changed the times before that look already, and the content not yet.
-        if (is_streamed || age_ns < WRITE_NS) && ckpt_fs::wait_for_writer(&file, before.size).is_err() {
+        if !is_quiet(&before) && ckpt_fs::wait_for_writer(&file, before.size).is_err() {
             return Ok(FileRead::Unreadable);
         }
+        let is_streamed = before.size > IN_MEMORY_BYTES;
         let id = if is_streamed {
             match ingest.stream(&mut file, before.size)? {
                 Some(id) => id,
                 None => continue,
             }
         } else {
-            buffer.clear();
-            // One byte more than expected, so that the end is seen without another look.
-            buffer.reserve(usize::try_from(before.size).unwrap_or(0) + 1);
-            if (&mut file).take(IN_MEMORY_BYTES + 1).read_to_end(buffer).is_err() {
+            if read_up_to(&mut file, before.size, buffer).is_err() {
                 return Ok(FileRead::Unreadable);
-            }
-            if buffer.len() as u64 > IN_MEMORY_BYTES {
-                continue;
             }
             ingest.blob(buffer)?
         };
         let Ok(after) = Dir::stat_file(&file) else { return Ok(FileRead::Unreadable) };
         // Two changes within one tick have the same times, so that only the content tells.
-        let mut is_whole =
-            || buffer.len() as u64 == before.size && (age_ns >= GRAIN_NS || is_still(&mut file, before, buffer));
+        let is_young = purpose == Purpose::Keep && now_ns.saturating_sub(changed_ns(&before)) < GRAIN_NS;
+        let mut is_whole = || buffer.len() as u64 == before.size && (!is_young || is_still(&mut file, before, buffer));
         let is_stable = is_same(before, after) && (is_streamed || is_whole());
         let read = ReadFile { id, stat: after, is_stable };
         if is_stable {
@@ -94,14 +108,40 @@ pub(crate) fn read_file(dir: &Dir, name: &[u8], ingest: &dyn Ingest, buffer: &mu
     Ok(last.map_or(FileRead::Unreadable, FileRead::Read))
 }
 
-/// Nanoseconds since a file was changed last.
-fn age_ns(stat: Stat) -> i64 {
-    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_nanos();
-    i64::try_from(now).unwrap_or(i64::MAX).saturating_sub(stat.mtime_ns.max(stat.ctime_ns))
+/// Reads a file of `size` bytes, and one byte more where it has grown. A read that ends there has met the end: of a file
+/// that ended later the size is another one afterwards.
+fn read_up_to(file: &mut File, size: u64, buffer: &mut Vec<u8>) -> std::io::Result<()> {
+    buffer.clear();
+    buffer.resize(usize::try_from(size).unwrap_or(0) + 1, 0);
+    let mut len = 0;
+    loop {
+        match file.read(&mut buffer[len..]) {
+            Ok(0) => break,
+            Ok(read) => len += read,
+            Err(err) if err.kind() == std::io::ErrorKind::Interrupted => continue,
+            Err(err) => return Err(err),
+        }
+        if len as u64 >= size {
+            break;
+        }
+    }
+    buffer.truncate(len);
+    Ok(())
+}
+
+fn now_ns() -> i64 {
+    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(now.as_nanos()).unwrap_or(i64::MAX)
+}
+
+/// When a file was changed last.
+fn changed_ns(stat: &Stat) -> i64 {
+    stat.mtime_ns.max(stat.ctime_ns)
 }
 
 fn is_same(before: Stat, after: Stat) -> bool {
-    (before.size, before.mtime_ns, before.ctime_ns) == (after.size, after.mtime_ns, after.ctime_ns)
+    let identity = |stat: Stat| (stat.kind, stat.device, stat.inode, stat.size, stat.mtime_ns, stat.ctime_ns);
+    identity(before) == identity(after)
 }
 
 /// Whether the file, once nobody writes any more who began before, still has the content that was read: then it had all
