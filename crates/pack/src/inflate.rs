@@ -37,23 +37,29 @@ impl EntryAt<'_> {
         parse_header(&bytes[..len])
     }
 
-    /// Kind and content as a whole; `None` for a delta.
-    pub(crate) fn content(&self) -> Result<Option<(Kind, Vec<u8>)>, Fault> {
+    /// Kind and content of an object that is small enough to be inflated in one go; `None` for others, for a delta, and
+    /// where the slow way has to tell what is wrong.
+    pub(crate) fn small_content(&self) -> Result<Option<(Kind, Vec<u8>)>, Fault> {
         // One read serves the header and, of most objects, all the rest.
         let mut packed = Vec::new();
         self.read_up_to(HEAD, &mut packed)?;
         let header = parse_header(&packed)?;
-        let Some(kind) = header.kind else { return Ok(None) };
-        if header.size <= AT_ONCE {
-            // An idx does not say how long an entry is, so this reads as much as the size can need.
-            self.read_up_to(header.len as u64 + header.size + header.size / 8 + 64, &mut packed)?;
-            let mut content = vec![0; usize::try_from(header.size).unwrap_or(0)];
-            let inflated = libdeflater::Decompressor::new().zlib_decompress(&packed[header.len..], &mut content);
-            if inflated == Ok(content.len()) {
-                return Ok(Some((kind, content)));
-            }
-            // A strange compressor may need more, and a damaged entry is to be told why: both by the slow way.
+        let Some(kind) = header.kind.filter(|_| header.size <= AT_ONCE) else { return Ok(None) };
+        // An idx does not say how long an entry is, so this reads as much as the size can need.
+        self.read_up_to(header.len as u64 + header.size + header.size / 8 + 64, &mut packed)?;
+        let mut content = vec![0; usize::try_from(header.size).unwrap_or(0)];
+        let inflated = libdeflater::Decompressor::new().zlib_decompress(&packed[header.len..], &mut content);
+        Ok((inflated == Ok(content.len())).then_some((kind, content)))
+    }
+
+    /// Kind and content as a whole; `None` for a delta.
+    pub(crate) fn content(&self) -> Result<Option<(Kind, Vec<u8>)>, Fault> {
+        if let Some(found) = self.small_content()? {
+            return Ok(Some(found));
         }
+        // It is large, a strange compressor needed more than most, or a damaged entry is to be told why.
+        let header = self.header()?;
+        let Some(kind) = header.kind else { return Ok(None) };
         let mut content = Vec::with_capacity(usize::try_from(header.size.min(RESERVED)).unwrap_or(0));
         self.stream(&header, &mut |piece| {
             content.extend_from_slice(piece);

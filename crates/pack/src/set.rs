@@ -318,6 +318,15 @@ fn stream_entry(pack: &Pack, place: &Place, id: &ObjectId, out: &mut dyn Write) 
         }
     }
 
+    let small = place.entry().small_content().map_err(pack.in_entry(*id))?;
+    if let Some((kind, content)) = small {
+        let size = content.len() as u64;
+        let mut hasher = ObjectHasher::new(kind, size);
+        hasher.update(&content);
+        verify(pack, id, hasher)?;
+        out.write_all(&content).map_err(|source| Error::Sink { id: *id, source })?;
+        return Ok(Found::Whole(Header { kind, size }));
+    }
     let header = place.entry().header().map_err(pack.in_entry(*id))?;
     let Some(kind) = header.kind else { return Ok(Found::Deltified) };
     let mut hasher = ObjectHasher::new(kind, header.size);

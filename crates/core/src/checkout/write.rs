@@ -4,7 +4,6 @@
 //! and comes back if it is not what the safety checkpoint holds.
 
 use std::collections::BTreeMap;
-use std::io::Write;
 use std::sync::Arc;
 
 use ckpt_fs::{Dir, Durability, NewFile, Stat};
@@ -176,16 +175,13 @@ impl Apply<'_> {
     fn write_content(
         &self,
         step: &Step,
-        file: NewFile,
+        mut file: NewFile,
         to: EntryInfo,
         dir: &Dir,
         victim: Option<&Stat>,
     ) -> Result<(NewFile, u64)> {
         let path = absolute(self.store, &step.path);
-        let mut out = std::io::BufWriter::with_capacity(256 << 10, file);
-        let size = self.objects.stream_blob(to.id, &mut out, &path)?;
-        out.flush().context("write", &path)?;
-        let file = out.into_inner().map_err(std::io::IntoInnerError::into_error).context("write", &path)?;
+        let size = self.objects.stream_blob(to.id, &mut file, &path)?;
         let stat = file.stat().context("look at", &path)?;
         if let Some((uid, gid)) = foreign_owner(dir, victim, &stat) {
             let _ = file.set_owner(uid, gid);
