@@ -50,15 +50,14 @@ impl FinishedPack {
         self.bytes
     }
 
-    /// Renames the files to `pack-<name>.keep`, `.pack` and `.idx` in `pack_dir`, in this order, and syncs the
-    /// directories. See [`publish_all`].
+    /// Renames the files to `pack-<name>.keep`, `.pack` and `.idx` in `pack_dir`, in this order, and syncs it.
+    /// See [`publish_all`].
     ///
     /// # Errors
     /// [`Error::Io`] when a rename or sync fails: the pack may then be visible or not.
     pub fn publish(self, pack_dir: &Dir, durability: Durability) -> Result<PublishedPack> {
-        let tmp_dir = self.temporaries.dir.try_clone().map_err(Error::io("open", "the temporary directory"))?;
         let published = self.rename(pack_dir)?;
-        sync_dirs(pack_dir, &[tmp_dir], durability)?;
+        sync_dir(pack_dir, durability)?;
         Ok(published)
     }
 
@@ -94,40 +93,26 @@ impl FinishedPack {
     }
 }
 
-/// Publishes several packs, in their order, with one sync of each directory at the end.
+/// Publishes several packs, in their order, with one sync of the directory at the end.
 ///
 /// # Errors
 /// [`Error::Io`] when a rename or sync fails: any number of the packs, in their order, may then be visible, each
 /// complete.
 pub fn publish_all(packs: Vec<FinishedPack>, pack_dir: &Dir, durability: Durability) -> Result<Vec<PublishedPack>> {
-    let mut tmp_dirs = Vec::new();
     let mut published = Vec::with_capacity(packs.len());
     for pack in packs {
-        let dir = pack.temporaries.dir.try_clone().map_err(Error::io("open", "the temporary directory"))?;
-        tmp_dirs.push(dir);
         published.push(pack.rename(pack_dir)?);
     }
     if !published.is_empty() {
-        sync_dirs(pack_dir, &tmp_dirs, durability)?;
+        sync_dir(pack_dir, durability)?;
     }
     Ok(published)
 }
 
-/// Syncs `pack_dir`, then each other directory once.
-fn sync_dirs(pack_dir: &Dir, tmp_dirs: &[Dir], durability: Durability) -> Result<()> {
-    let identity = |dir: &Dir| dir.stat_self().map(|stat| (stat.device, stat.inode));
-    let what = "the pack directory";
-    pack_dir.sync(durability).map_err(Error::io("sync", what))?;
-    let mut synced = vec![identity(pack_dir).map_err(Error::io("sync", what))?];
-    for dir in tmp_dirs {
-        let what = "the temporary directory";
-        let id = identity(dir).map_err(Error::io("sync", what))?;
-        if !synced.contains(&id) {
-            dir.sync(durability).map_err(Error::io("sync", what))?;
-            synced.push(id);
-        }
-    }
-    Ok(())
+/// Syncs the directory in which the names are now. That they are gone from where they were needs no sync: a rename is
+/// atomic, and a name that a power cut brings back there is swept.
+fn sync_dir(pack_dir: &Dir, durability: Durability) -> Result<()> {
+    pack_dir.sync(durability).map_err(Error::io("sync", "the pack directory"))
 }
 
 /// The temporary files of one pack, any of which may not exist yet.

@@ -99,16 +99,22 @@ pub(crate) fn read(store: &Inner) -> Result<Found> {
     }
 }
 
-/// Removes the journal, durably.
+/// Removes the journal, durably: what it stood for shall not be finished.
+pub(crate) fn withdraw(session: &Session<'_>) -> Result<()> {
+    clear(session)?;
+    let own = &session.store.own;
+    own.sync(session.store.options.durability).context("sync", session.store.path.join(OWN))
+}
+
+/// Removes the journal of a restore that is on the timeline, or that nobody can finish. Without a sync: one that a power
+/// cut brings back is found to be such again.
 pub(crate) fn clear(session: &Session<'_>) -> Result<()> {
     let own = &session.store.own;
     let path = || session.store.path.join(OWN).join(JOURNAL);
     match own.remove_file(JOURNAL.as_bytes()) {
-        Ok(()) => {}
-        Err(err) if err.kind() == std::io::ErrorKind::NotFound => return Ok(()),
-        Err(err) => return Err(err).context("remove", path()),
+        Err(err) if err.kind() != std::io::ErrorKind::NotFound => Err(err).context("remove", path()),
+        _ => Ok(()),
     }
-    own.sync(session.store.options.durability).context("sync", path())
 }
 
 #[cfg(test)]

@@ -339,7 +339,7 @@ pub(crate) fn go_back(session: &Session<'_>, journal: &Journal, root: &Dir, step
     let before = Checkpoint::require(&store.objects, journal.safety, store.id)?;
     tighten(store, root, steps, &before.state(&store.objects)?, before.root_mode)?;
     root.sync_file_system(store.options.durability).context("sync", store.worktree.path())?;
-    journal::clear(session)
+    journal::withdraw(session)
 }
 
 /// Gives the directories of `steps` the modes of `state` again that were made writable for the time being.
