@@ -107,9 +107,10 @@ impl Session<'_> {
 
 /// Writes the stat cache. It is disposable: a failure costs the next save some reading, and is no failure of this one.
 pub(crate) fn write_cache(session: &Session<'_>, snapshot: &Snapshot, operation: &Operation) {
-    if let Some(bytes) = snapshot.cache_bytes(session.store, operation, session.locked_ns) {
+    if let Some(parts) = snapshot.cache_bytes(session.store, operation, session.locked_ns) {
+        let parts = parts.each_ref().map(Vec::as_slice);
         let tmp = session.tmp_name(STAT_CACHE);
-        let _ = session.store.own.write_atomic(&tmp, STAT_CACHE.as_bytes(), &bytes, Durability::None);
+        let _ = session.store.own.write_parts_atomic(&tmp, STAT_CACHE.as_bytes(), &parts, Durability::None);
     }
 }
 

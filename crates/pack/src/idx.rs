@@ -29,6 +29,9 @@ const TRAILER: u64 = 40;
 /// A range of ids up to this long is read at once; a longer one is halved by single reads first.
 const READ_AT_ONCE: u32 = 2048;
 
+/// How far around its likely place an id is looked for at least.
+const NEAR: u32 = 16;
+
 /// The ids of an idx with up to this many are kept in memory once it was asked often: a save of many objects asks every
 /// pack for each of them. One of a few objects reads less by looking where they would stand.
 const KEEP_IDS: u32 = 1024;
@@ -194,6 +197,19 @@ impl Idx {
             };
             return Ok(find(&ids[start as usize..end as usize], id, start));
         }
+        // Ids are spread evenly, so that the next bytes tell about where one stands: in all but a few of ten thousand cases
+        // within four times the deviation.
+        let key = u64::from(be32(&id.as_bytes()[1..5]));
+        let count = end - start;
+        let guess = start + u32::try_from((u64::from(count) * key) >> 32).unwrap_or(0);
+        let reach = NEAR + 2 * count.isqrt();
+        let near = guess.saturating_sub(reach).max(start)..guess.saturating_add(reach).min(end);
+        let ids = read_ids(file, near.clone())?;
+        match (ids.first(), ids.last()) {
+            (Some(first), _) if near.start > start && id.as_bytes() < first => end = near.start,
+            (_, Some(last)) if near.end < end && id.as_bytes() > last => start = near.end,
+            _ => return Ok(find(&ids, id, near.start)),
+        }
         while end - start > READ_AT_ONCE {
             let middle = start + (end - start) / 2;
             let mut found = [0; 20];
@@ -203,9 +219,6 @@ impl Idx {
             } else {
                 end = middle;
             }
-        }
-        if start == end {
-            return Ok(None);
         }
         Ok(find(&read_ids(file, start..end)?, id, start))
     }

@@ -111,7 +111,7 @@ fn stored_of(encoded: Encoded) -> Stored {
 /// The next cache; `None` when it cannot be said. `encoded` has the ids of the directories that were encoded, by slot;
 /// the others are as they were.
 pub(super) fn cache(seen: &Seen, old: Option<&StatCache>, encoded: &[Option<Encoded>]) -> Option<CacheBuilder> {
-    let mut builder = CacheBuilder::default();
+    let mut builder = CacheBuilder::like(old);
     let nothing = Encoded { tree: ObjectId::EMPTY_TREE, facts: None, inherited: Defaults::default() };
     for (slot, outcome) in seen.outcomes.iter().enumerate() {
         let ids = encoded.get(slot).copied().flatten();

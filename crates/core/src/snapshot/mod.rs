@@ -149,8 +149,8 @@ impl Snapshot {
         self.counts.read_files >= REWRITE_FILES || self.counts.read_bytes >= REWRITE_BYTES
     }
 
-    /// The stat cache for the state that `operation` stands for; `None` when none can be made.
-    pub(crate) fn cache_bytes(&self, store: &Inner, operation: &Operation, written_ns: i64) -> Option<Vec<u8>> {
+    /// The stat cache for the state that `operation` stands for, in parts; `None` when none can be made.
+    pub(crate) fn cache_bytes(&self, store: &Inner, operation: &Operation, written_ns: i64) -> Option<[Vec<u8>; 4]> {
         let packs = store.objects.packs().packs();
         let basis = CacheBasis {
             operation: operation.id.0,

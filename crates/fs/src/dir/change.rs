@@ -246,9 +246,25 @@ impl Dir {
     /// # Errors
     /// The first error of any step; `name` then holds what it held before, and the temporary may stay behind.
     pub fn write_atomic(&self, tmp: &[u8], name: &[u8], bytes: &[u8], durability: Durability) -> io::Result<()> {
+        self.write_parts_atomic(tmp, name, &[bytes], durability)
+    }
+
+    /// As [`Dir::write_atomic`], for bytes that do not stand in one piece.
+    ///
+    /// # Errors
+    /// As for [`Dir::write_atomic`].
+    pub fn write_parts_atomic(
+        &self,
+        tmp: &[u8],
+        name: &[u8],
+        parts: &[&[u8]],
+        durability: Durability,
+    ) -> io::Result<()> {
         let mut file = self.create_new(tmp, 0o600)?;
         file.set_mode(0o600)?;
-        file.write_all(bytes)?;
+        for part in parts {
+            file.write_all(part)?;
+        }
         file.sync(durability)?;
         self.rename(tmp, self, name)?;
         self.sync(durability)

@@ -3,8 +3,8 @@
 use ckpt_fs::FileKind;
 
 use super::{
-    CacheBasis, CacheDir, CacheEntry, DIR_AT, ENTRY, EntryState, HAS_FACTS, HEADER, MAGIC, MOUNT_POINT, NAME_AT, NONE,
-    PACK, StatCache, VERSION,
+    CacheBasis, CacheDir, CacheEntry, DIR, DIR_AT, ENTRY, EntryState, HAS_FACTS, HEADER, MAGIC, MOUNT_POINT, NAME_AT,
+    NONE, PACK, StatCache, VERSION,
 };
 use crate::ObjectId;
 use crate::state::Encoded;
@@ -141,14 +141,27 @@ impl CacheBuilder {
         u16::try_from(place).ok()
     }
 
-    /// The bytes of the file.
-    pub(crate) fn encode(&self, basis: &CacheBasis) -> Option<Vec<u8>> {
+    /// One that makes a cache about as large as `old`.
+    pub(crate) fn like(old: Option<&StatCache>) -> Self {
+        let mut builder = Self::default();
+        if let Some(old) = old {
+            // A little more, for what is new.
+            let room = |bytes: usize| bytes + bytes / 64;
+            builder.dirs.reserve_exact(room(old.dirs.count as usize * DIR));
+            builder.entries.reserve_exact(room(old.entries.count as usize * ENTRY));
+            builder.names.reserve_exact(room(old.bytes.len().saturating_sub(old.names)));
+        }
+        builder
+    }
+
+    /// The bytes of the file, in parts.
+    pub(crate) fn encode(self, basis: &CacheBasis) -> Option<[Vec<u8>; 4]> {
         let packs = u32::try_from(basis.packs.len()).ok()?;
         let devices = u32::try_from(self.devices.len()).ok()?;
         let names = u32::try_from(self.names.len()).ok()?;
         let body = basis.packs.len() * PACK + self.devices.len() * 8;
         let total = HEADER + body + self.dirs.len() + self.entries.len() + self.names.len();
-        let mut out = Vec::with_capacity(total);
+        let mut out = Vec::with_capacity(HEADER + body);
         out.extend_from_slice(MAGIC);
         out.extend_from_slice(&VERSION.to_le_bytes());
         out.extend_from_slice(&[0; 4]);
@@ -173,12 +186,12 @@ impl CacheBuilder {
         for device in &self.devices {
             out.extend_from_slice(&device.to_le_bytes());
         }
-        out.extend_from_slice(&self.dirs);
-        out.extend_from_slice(&self.entries);
-        out.extend_from_slice(&self.names);
-        let crc = crc32fast::hash(&out[16..]);
-        out[12..16].copy_from_slice(&crc.to_le_bytes());
-        Some(out)
+        let mut crc = crc32fast::Hasher::new();
+        for part in [&out[16..], &self.dirs, &self.entries, &self.names] {
+            crc.update(part);
+        }
+        out[12..16].copy_from_slice(&crc.finalize().to_le_bytes());
+        Some([out, self.dirs, self.entries, self.names])
     }
 }
 

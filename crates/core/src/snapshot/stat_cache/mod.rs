@@ -299,7 +299,7 @@ mod tests {
             written_ns: 1_000_100_000_000,
             boot: Some("b".repeat(36)),
         };
-        (builder.encode(&basis).unwrap(), basis)
+        (builder.encode(&basis).unwrap().concat(), basis)
     }
 
     #[test]
