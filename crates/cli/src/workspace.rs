@@ -12,9 +12,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use ckpt_config::{Loaded, Loader, Setting};
-use ckpt_service::{
-    CheckpointService, CheckpointStore, Error, RepoPath, SavePlan, StoreOptions, Worktree, check_redirect,
-};
+use ckpt_service::{CheckpointService, CheckpointStore, Error, RepoPath, SavePlan, Worktree, check_redirect};
 
 use crate::args::{GlobalArgs, Invocation};
 use crate::errors::{Failure, Result};
@@ -303,7 +301,7 @@ fn has_store(loaded: &Loaded, dir: &Path) -> bool {
     let from = loaded.redirect.as_ref().map(|redirect| redirect.from.as_path());
     [Some(loaded.config.checkpoint_dir.as_path()), from].into_iter().flatten().any(|checkpoint_dir| {
         // A store that cannot be used is one all the same: the command that opens it says why.
-        !matches!(CheckpointStore::open(checkpoint_dir, dir, StoreOptions::default()), Ok(None))
+        !matches!(CheckpointStore::is_there(checkpoint_dir, dir), Ok(false))
     })
 }
 

@@ -73,16 +73,17 @@ impl CheckpointStore {
         Self::open_located(checkpoint_dir, &Worktree::locate(worktree)?, options)
     }
 
+    /// Tells whether anything stands where the store of `worktree` under `checkpoint_dir` is, or would be. Opens nothing.
+    ///
+    /// # Errors
+    /// When nobody can look there.
+    pub fn is_there(checkpoint_dir: &Path, worktree: &Path) -> Result<bool> {
+        Ok(standing(&crate::path::real_path(checkpoint_dir)?, &Worktree::locate(worktree)?)?.is_some())
+    }
+
     fn open_located(checkpoint_dir: &Path, worktree: &Worktree, options: StoreOptions) -> Result<Option<Self>> {
         let checkpoint_dir = crate::path::real_path(checkpoint_dir)?;
-        let layout = Layout::new(&checkpoint_dir, worktree);
-        match std::fs::symlink_metadata(layout.store_path()) {
-            Ok(_) => {}
-            Err(err) if matches!(err.kind(), std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory) => {
-                return Ok(None);
-            }
-            Err(err) => return Err(err).context("look at", layout.store_path()),
-        }
+        let Some(layout) = standing(&checkpoint_dir, worktree)? else { return Ok(None) };
         check_place_of_open(&checkpoint_dir, worktree)?;
         Ok(Some(Self(Arc::new(open_store(layout, worktree.clone(), options)?))))
     }
@@ -187,6 +188,16 @@ fn check_place(checkpoint_dir: &Path, worktree: &Worktree, options: &StoreOption
         }
     }
     check_network(worktree.path(), options)
+}
+
+/// Where the store of `worktree` is; `None` where nothing stands.
+fn standing(checkpoint_dir: &Path, worktree: &Worktree) -> Result<Option<Layout>> {
+    let layout = Layout::new(checkpoint_dir, worktree);
+    match std::fs::symlink_metadata(layout.store_path()) {
+        Ok(_) => Ok(Some(layout)),
+        Err(err) if matches!(err.kind(), std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory) => Ok(None),
+        Err(err) => Err(err).context("look at", layout.store_path()),
+    }
 }
 
 /// A store inside of which the worktree lies is never used, however it came to be.

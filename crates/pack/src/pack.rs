@@ -18,7 +18,7 @@ pub(crate) const HEADER: u64 = 12;
 /// Bytes after the last entry: the checksum.
 pub(crate) const TRAILER: u64 = 20;
 
-/// A pack that was whole when it was listed. Its files are opened when first needed.
+/// A pack that was whole when it was listed.
 #[derive(Debug)]
 pub(crate) struct Pack {
     pub(crate) name: ObjectId,
@@ -65,6 +65,8 @@ impl Pack {
             return Err(in_file(name, "pack")(Fault::damaged("the pack does not end with the checksum in its idx")));
         }
         let ours = Keep::is_ours(dir, &name)?;
+        // Whoever lists packs is about to ask them.
+        let kept = |file| if stay_open { OnceLock::from(Arc::new(file)) } else { OnceLock::new() };
         Ok(Self {
             name,
             ours,
@@ -73,8 +75,8 @@ impl Pack {
             idx_stat,
             pack_stat,
             stay_open,
-            idx_file: OnceLock::new(),
-            pack_file: OnceLock::new(),
+            idx_file: kept(idx_file),
+            pack_file: kept(pack_file),
         })
     }
 

@@ -12,7 +12,7 @@ use crate::keep::{file_name, names};
 use crate::pack::{Pack, Place, in_file};
 use crate::{Error, Kind, ObjectHasher, ObjectId, Result};
 
-/// Packs whose files stay open, once they were opened; at most an eighth of what the process may open.
+/// Packs whose files stay open; at most an eighth of what the process may open.
 const STAY_OPEN: usize = 64;
 
 /// How often a directory is listed in which packs go while it is listed or asked.
