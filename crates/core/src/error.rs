@@ -305,13 +305,24 @@ impl Error {
 }
 
 /// Names what was done, and to which path, when the system refused.
-pub(crate) trait Context<T> {
+pub(crate) trait Context<T>: Sized {
     /// `action` is a verb such as `read`.
     fn context(self, action: &'static str, path: impl AsRef<Path>) -> Result<T>;
+
+    /// The same result, unless the process ran short of something: that says nothing about the path, and must not be taken
+    /// for an absence or a refusal.
+    fn or_short(self, action: &'static str, path: impl AsRef<Path>) -> Result<io::Result<T>>;
 }
 
 impl<T> Context<T> for io::Result<T> {
     fn context(self, action: &'static str, path: impl AsRef<Path>) -> Result<T> {
         self.map_err(|source| Error::Io { action, path: path.as_ref().to_owned(), source })
+    }
+
+    fn or_short(self, action: &'static str, path: impl AsRef<Path>) -> Result<Self> {
+        match self {
+            Err(source) if ckpt_fs::is_shortage(&source) => Err(source).context(action, path),
+            other => Ok(other),
+        }
     }
 }

@@ -186,7 +186,8 @@ pub(crate) fn is_mount_point(path: &Path) -> bool {
 
 /// Device and inode of the directory at `path`; `None` where there is none.
 pub(crate) fn dir_identity(path: &Path) -> Option<(u64, u64)> {
-    let stat = Dir::open(path).ok()?.stat_self().ok()?;
+    // Without a handle, of which there may be none left.
+    let stat = Dir::stat_path(path).ok()?;
     (stat.kind == FileKind::Dir).then_some((stat.device, stat.inode))
 }
 

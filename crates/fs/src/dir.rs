@@ -54,6 +54,14 @@ impl Dir {
         Ok(Self::from(rustix::fs::open(path.as_os_str().as_bytes(), flags, Mode::empty())?))
     }
 
+    /// Stat data of a path, links followed, without a handle.
+    ///
+    /// # Errors
+    /// What `statx` answers.
+    pub fn stat_path(path: &Path) -> io::Result<Stat> {
+        stat_at(rustix::fs::CWD, path.as_os_str().as_bytes(), AtFlags::empty())
+    }
+
     /// A directory in which nothing stands and nothing can be made, for looking where there is none yet: it has no names
     /// and no files to read, and every other call answers `NotADirectory`.
     ///

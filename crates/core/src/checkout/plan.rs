@@ -4,6 +4,8 @@
 //! by a rule but the target needs to overwrite is captured here, whatever the rules say.
 
 use std::collections::HashSet;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
 
 use ckpt_fs::{Dir, Entries};
 use ckpt_pack::Kind;
@@ -11,6 +13,7 @@ use ckpt_pack::Kind;
 use super::present::{Captured, Present, capture, capture_one};
 use super::step::Step;
 use super::target::Target;
+use crate::error::Context;
 use crate::path::{is_below, split};
 use crate::snapshot::Ingest;
 use crate::state::{self, Change};
@@ -77,7 +80,8 @@ fn capture_victims(
             (Some(old), Some(new)) if old.is_dir() && !new.is_dir() => capture(store, &root, path, ingest)?,
             (None, Some(new)) => {
                 let (dir, name) = split(path);
-                let seen = root.open_beneath(dir).ok().and_then(|dir| dir.try_stat(name).ok().flatten());
+                let opened = root.open_beneath(dir).or_short("open", store.worktree.path())?;
+                let seen = opened.ok().and_then(|dir| dir.try_stat(name).ok().flatten());
                 match seen {
                     None => {
                         empty_below = Some(path);
@@ -115,7 +119,7 @@ fn capture_victims(
 /// A directory by itself, without what is in it.
 fn capture_dir(root: &Dir, path: &[u8], ingest: &dyn Ingest) -> Result<Captured> {
     let (dir, name) = split(path);
-    match root.open_beneath(dir) {
+    match root.open_beneath(dir).or_short("open", OsStr::from_bytes(dir))? {
         Ok(dir) => capture_one(&dir, name, ingest),
         Err(err) if ckpt_fs::is_absence(&err) => Ok(Captured::Nothing),
         Err(_) => Ok(Captured::NotHeld(ConflictReason::Unreadable)),
@@ -194,7 +198,7 @@ fn keep_directories(present: &Present, steps: &mut Vec<Change>, planned: &mut Pl
             continue;
         }
         let opened = present.root_dir.open_beneath(&step.path).and_then(|dir| dir.read_entries(&mut names));
-        let stays = match opened {
+        let stays = match opened.or_short("open", OsStr::from_bytes(&step.path))? {
             Ok(()) => names.iter().any(|entry| !removed.contains(&crate::path::join(&step.path, entry.name))),
             Err(_) => false,
         };

@@ -6,11 +6,12 @@ use std::sync::Arc;
 use ckpt_fs::{Dir, Entries, FileKind};
 
 use crate::checkpoint::Checkpoint;
+use crate::error::Context;
 use crate::path::{is_below, join, split};
 use crate::snapshot::{self, Against, FileRead, Ingest, Purpose, Snapshot, read_file, read_link};
 use crate::state::{self, Entry, MAX_DEPTH, Name, Node, judge_name};
 use crate::store::Inner;
-use crate::{Conflict, ConflictReason, EntryKind, Error, Notice, ObjectId, Omitted, Reason, RepoPath, Result};
+use crate::{Conflict, ConflictReason, EntryKind, Notice, ObjectId, Omitted, Reason, RepoPath, Result};
 
 /// The worktree as it stands, on its way into a safety checkpoint.
 pub(crate) struct Present {
@@ -96,7 +97,8 @@ impl Present {
             let dir = &path[..end];
             let (parent, name) = split(dir);
             // What cannot be looked at, or held, is told about the path itself.
-            let Ok(parent) = self.root_dir.open_beneath(parent) else { return Ok(true) };
+            let opened = self.root_dir.open_beneath(parent).or_short("open", store.worktree.path())?;
+            let Ok(parent) = opened else { return Ok(true) };
             if judge_name(name) != Name::Plain {
                 return Ok(true);
             }
@@ -282,8 +284,7 @@ pub(crate) fn capture(store: &Inner, root: &Dir, path: &[u8], ingest: &dyn Inges
 /// The reason for what cannot be opened; an error where that says nothing about it.
 fn unreadable(source: std::io::Error, path: &[u8]) -> Result<ConflictReason> {
     if ckpt_fs::is_shortage(&source) {
-        let path = std::path::PathBuf::from(std::ffi::OsStr::from_bytes(path));
-        return Err(Error::Io { action: "open", path, source });
+        return Err(source).context("open", std::ffi::OsStr::from_bytes(path));
     }
     Ok(ConflictReason::Unreadable)
 }

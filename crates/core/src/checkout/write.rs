@@ -135,7 +135,7 @@ impl Apply<'_> {
         if stat.links != 1 || stat.kind != ckpt_fs::FileKind::File {
             return Ok(false);
         }
-        if !step.from.is_some_and(|from| is_same(&dir, name, from).unwrap_or(false)) {
+        if !step.from.map_or(Ok(false), |from| is_same(&dir, name, from))? {
             return Err(Trouble::Conflict(ConflictReason::Changing));
         }
         let mode = stat.mode & 0o7000 | u32::from(to.mode);

@@ -10,6 +10,7 @@ use super::walk::{Start, Walk};
 use super::{Ingest, assemble, discover_rules, store_inside};
 use crate::checkout::present::{Captured, capture_one};
 use crate::checkpoint::Checkpoint;
+use crate::error::Context;
 use crate::path::split;
 use crate::state::{self, Entry, Name, Node, judge_name};
 use crate::store::Inner;
@@ -40,13 +41,13 @@ pub(crate) fn take_below(
     }
     let root = Arc::new(crate::session::open_worktree(store.worktree.path())?);
     let (dir, name) = split(path.as_bytes());
-    let parent = match root.open_beneath(dir) {
+    let parent = match root.open_beneath(dir).or_short("open", store.worktree.path())? {
         Ok(parent) => parent,
-        Err(err) if err.kind() == std::io::ErrorKind::PermissionDenied => {
+        Err(err) if ckpt_fs::is_absence(&err) => return Ok(below),
+        Err(_) => {
             below.keep(store, head_state, path, Reason::Unreadable)?;
             return Ok(below);
         }
-        Err(_) => return Ok(below),
     };
     let stat = match parent.try_stat(name) {
         Ok(Some(stat)) => stat,

@@ -12,6 +12,7 @@ use super::directory::Place;
 use super::looked::is_unchanged;
 use super::rules::{DirRules, RuleContent, RuleFile, RuleFiles, read_repo_exclude};
 use super::stat_cache::CacheEntry;
+use crate::error::Context;
 use crate::state::{HashOnly, ObjectSink};
 use crate::{Notice, ObjectId, Result};
 
@@ -64,7 +65,7 @@ pub(super) fn above(root: &Dir, root_path: &Path, above_root: Arc<DirRules>, pat
     let mut name: &[u8] = b"";
     loop {
         let mut files = RuleFiles::default();
-        if let Ok(handle) = root.open_beneath(dir) {
+        if let Ok(handle) = root.open_beneath(dir).or_short("open", root_path)? {
             files.gitignore = read(&handle, b".gitignore")?;
             files.ckptignore = read(&handle, b".ckptignore")?;
             if !dir.is_empty()
@@ -85,7 +86,9 @@ pub(super) fn above(root: &Dir, root_path: &Path, above_root: Arc<DirRules>, pat
 }
 
 fn read(dir: &Dir, name: &[u8]) -> Result<Option<RuleFile>> {
-    let Ok(Some(bytes)) = dir.read_file(name, MAX_BYTES) else { return Ok(None) };
+    let Ok(Some(bytes)) = dir.read_file(name, MAX_BYTES).or_short("read", OsStr::from_bytes(name))? else {
+        return Ok(None);
+    };
     let id = HashOnly.put(Kind::Blob, &bytes)?;
     Ok(Some(RuleFile { id, content: RuleContent::Bytes(bytes) }))
 }
@@ -119,7 +122,8 @@ fn rule_file(place: &Place<'_>, name: &[u8], notices: &mut Vec<Notice>) -> Resul
                 };
                 return Ok(Some(RuleFile { id: known.id, content: RuleContent::Load(Box::new(load)) }));
             }
-            if let Ok(Some(bytes)) = place.dir.read_file(name, MAX_BYTES) {
+            let read = place.dir.read_file(name, MAX_BYTES);
+            if let Ok(Some(bytes)) = read.or_short("read", OsStr::from_bytes(name))? {
                 let id = HashOnly.put(Kind::Blob, &bytes)?;
                 return Ok(Some(RuleFile { id, content: RuleContent::Bytes(bytes) }));
             }
