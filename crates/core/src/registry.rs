@@ -8,7 +8,7 @@ use ckpt_fs::{Dir, Entries, FileKind};
 
 use crate::error::Context;
 use crate::layout::{LOCKS, OWN, RecordFault, WORKTREE, WorktreeRecord, dir_identity, is_mount_point};
-use crate::{Result, Worktree};
+use crate::{Error, Result, Worktree};
 
 /// What stands under a checkpoint directory.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -84,7 +84,7 @@ pub fn stores(checkpoint_dir: &Path) -> Result<Vec<StoreEntry>> {
             continue;
         }
         let path = checkpoint_dir.join(as_path(entry.name));
-        let (state, inode) = look_at(&root, entry.name);
+        let (state, inode) = look_at(&root, entry.name)?;
         if let (StoreState::Valid { worktree }, Some(inode)) = (&state, inode) {
             inodes.insert(inode, (worktree.clone(), path.clone()));
         }
@@ -110,25 +110,26 @@ pub fn stores(checkpoint_dir: &Path) -> Result<Vec<StoreEntry>> {
 }
 
 /// What the directory `name` is, as far as it can be told without the records of the others.
-pub(crate) fn state_of(root: &Dir, name: &[u8]) -> StoreState {
-    look_at(root, name).0
+pub(crate) fn state_of(root: &Dir, name: &[u8]) -> Result<StoreState> {
+    Ok(look_at(root, name)?.0)
 }
 
-/// The state of a directory, and the inode that its worktree had.
-fn look_at(root: &Dir, name: &[u8]) -> (StoreState, Option<u64>) {
-    let Ok(dir) = root.open_dir(name) else { return (StoreState::NotOurs, None) };
-    let record = WorktreeRecord::read(&dir);
+/// The state of a directory, and the inode that its worktree had. An error where the process ran short of handles: that is
+/// no state, and above all not that of a store whose worktree is gone.
+fn look_at(root: &Dir, name: &[u8]) -> Result<(StoreState, Option<u64>)> {
+    let Ok(dir) = root.open_dir(name).or_short("open", as_path(name))? else { return Ok((StoreState::NotOurs, None)) };
+    let record = WorktreeRecord::read(&dir).or_short("read", as_path(name))?;
     let inode = record.as_ref().ok().and_then(|record| record.as_ref().ok()?.inode).map(|(_, inode)| inode);
-    (state_by(&dir, name, record), inode)
+    Ok((state_by(&dir, name, record)?, inode))
 }
 
-fn state_by(dir: &Dir, name: &[u8], record: io::Result<Result<WorktreeRecord, RecordFault>>) -> StoreState {
-    match record {
+fn state_by(dir: &Dir, name: &[u8], record: io::Result<Result<WorktreeRecord, RecordFault>>) -> Result<StoreState> {
+    Ok(match record {
         Ok(Ok(record)) if key_of(name) != Some(crate::layout::key(&record.path)) => StoreState::Broken {
             what: format!("its name is not that of the store of {}; it may be a copy", record.path.display()),
         },
         Ok(Ok(record)) => match place_of(record.clone()) {
-            StoreState::Gone { worktree } => match renamed_to(dir, &record) {
+            StoreState::Gone { worktree } => match renamed_to(dir, &record)? {
                 Some(to) => StoreState::Moved { worktree, to, store: None },
                 None => StoreState::Gone { worktree },
             },
@@ -144,22 +145,27 @@ fn state_by(dir: &Dir, name: &[u8], record: io::Result<Result<WorktreeRecord, Re
                     _ => "its record of the workspace is damaged".to_owned(),
                 },
             },
+            Err(Error::Io { action, path, source }) if ckpt_fs::is_shortage(&source) => {
+                return Err(Error::Io { action, path, source });
+            }
             _ => StoreState::NotOurs,
         },
         Err(err) => StoreState::Broken { what: format!("its record cannot be read: {err}") },
-    }
+    })
 }
 
 /// The new name of a worktree that was renamed in its parent: a directory there with the recorded inode, born before the
 /// record was written. Where else it may have gone is not searched.
-fn renamed_to(store: &Dir, record: &WorktreeRecord) -> Option<PathBuf> {
-    let (_, inode) = record.inode?;
-    let written = store.open_dir(OWN.as_bytes()).ok()?.stat(WORKTREE.as_bytes()).ok()?.mtime_ns;
-    let parent = record.path.parent()?;
-    let dir = Dir::open(parent).ok()?;
+fn renamed_to(store: &Dir, record: &WorktreeRecord) -> Result<Option<PathBuf>> {
+    let (Some((_, inode)), Some(parent)) = (record.inode, record.path.parent()) else { return Ok(None) };
+    let own = store.open_dir(OWN.as_bytes()).or_short("open", OWN)?;
+    let Ok(written) = own.and_then(|own| own.stat(WORKTREE.as_bytes())).map(|stat| stat.mtime_ns) else {
+        return Ok(None);
+    };
     let mut entries = Entries::default();
-    dir.read_entries(&mut entries).ok()?;
-    entries.iter().find_map(|entry| {
+    let opened = Dir::open(parent).and_then(|dir| dir.read_entries(&mut entries).map(|()| dir));
+    let Ok(dir) = opened.or_short("open", parent)? else { return Ok(None) };
+    Ok(entries.iter().find_map(|entry| {
         let is_same = entry.kind.is_none_or(|kind| kind == FileKind::Dir)
             && dir.stat(entry.name).is_ok_and(|stat| stat.kind == FileKind::Dir && stat.inode == inode);
         let path = parent.join(as_path(entry.name));
@@ -170,7 +176,7 @@ fn renamed_to(store: &Dir, record: &WorktreeRecord) -> Option<PathBuf> {
         nanoseconds
             .is_none_or(|born| i128::try_from(born).is_ok_and(|born| born <= i128::from(written)))
             .then_some(path)
-    })
+    }))
 }
 
 /// The key in the name of a store: the 16 hex digits after the last `_`.

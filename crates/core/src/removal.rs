@@ -56,7 +56,7 @@ pub fn remove_store(store: &Path, options: &StoreOptions) -> Result<Removal> {
     };
     // Before the lock, since the lock file is made for it: what is not ours gets none.
     let look = || match root.try_stat(name.as_bytes()).context("look at", store)? {
-        Some(_) => Ok(Some(registry::state_of(&root, name.as_bytes()))),
+        Some(_) => registry::state_of(&root, name.as_bytes()).map(Some),
         None => Ok(None),
     };
     let (Some(StoreState::Gone { worktree }), Some(key)) = (look()?, registry::key_of(name.as_bytes())) else {
