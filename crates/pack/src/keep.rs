@@ -42,7 +42,10 @@ impl Keep {
                 });
                 Ok(Self { is_torn, ..Self::parse(&text.unwrap_or_default()) })
             }
-            Err(err) if matches!(err.kind(), std::io::ErrorKind::FileTooLarge | std::io::ErrorKind::InvalidInput) => {
+            Err(err)
+                if matches!(err.kind(), std::io::ErrorKind::FileTooLarge | std::io::ErrorKind::InvalidInput)
+                    || ckpt_fs::is_absence(&err) =>
+            {
                 Ok(Self::default())
             }
             Err(err) => Err(Error::io("read", file)(err)),

@@ -7,6 +7,7 @@ use std::sync::{Arc, OnceLock};
 use ckpt_fs::{Dir, FileKind, Stat};
 
 use crate::error::Fault;
+use crate::hash::Checksum;
 use crate::idx::Idx;
 use crate::inflate::EntryAt;
 use crate::keep::{Keep, file_name};
@@ -15,10 +16,13 @@ use crate::{Error, ObjectId, Result};
 /// Bytes before the first entry: magic, version, count.
 pub(crate) const HEADER: u64 = 12;
 
+/// Bytes read at once of a pack that is read whole.
+const PIECE: usize = 256 << 10;
+
 /// Bytes after the last entry: the checksum.
 pub(crate) const TRAILER: u64 = 20;
 
-/// A pack that was whole when it was listed.
+/// A pack that was whole when it was listed. Its files are opened when first needed.
 #[derive(Debug)]
 pub(crate) struct Pack {
     pub(crate) name: ObjectId,
@@ -65,8 +69,6 @@ impl Pack {
             return Err(in_file(name, "pack")(Fault::damaged("the pack does not end with the checksum in its idx")));
         }
         let ours = Keep::is_ours(dir, &name)?;
-        // Whoever lists packs is about to ask them.
-        let kept = |file| if stay_open { OnceLock::from(Arc::new(file)) } else { OnceLock::new() };
         Ok(Self {
             name,
             ours,
@@ -75,9 +77,29 @@ impl Pack {
             idx_stat,
             pack_stat,
             stay_open,
-            idx_file: kept(idx_file),
-            pack_file: kept(pack_file),
+            idx_file: OnceLock::new(),
+            pack_file: OnceLock::new(),
         })
+    }
+
+    /// Whether every byte of the pack and of the idx is as their checksums say. Reads both.
+    pub(crate) fn is_whole(&self) -> Result<bool> {
+        match self.idx.entries(&*self.idx_file()?).map_err(in_file(self.name, "idx")) {
+            Ok(_) => {}
+            Err(Error::Damaged { .. }) => return Ok(false),
+            Err(err) => return Err(err),
+        }
+        let file = self.pack_file()?;
+        let mut checksum = Checksum::default();
+        let mut piece = vec![0; PIECE];
+        let mut at = 0;
+        while at < self.end() {
+            let len = usize::try_from(self.end() - at).unwrap_or(PIECE).min(PIECE);
+            file.read_exact_at(&mut piece[..len], at).map_err(|err| in_file(self.name, "pack")(err.into()))?;
+            checksum.update(&piece[..len]);
+            at += len as u64;
+        }
+        Ok(checksum.finish() == self.idx.pack)
     }
 
     /// Whether the files that stand there now are still those that were opened.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use ckpt_fs::{Dir, Durability, Entries, FileKind};
 
 use crate::idx::Idx;
-use crate::keep::{Keep, file_name, keep_merged, names, parse_file_name};
+use crate::keep::{Keep, file_name, names, parse_file_name};
 use crate::pack::Pack;
 use crate::{Error, ObjectId, Result};
 
@@ -48,7 +48,7 @@ pub fn remove_packs(pack_dir: &Dir, merged: &[ObjectId], durability: Durability)
 /// Settles what a crash between two steps of publishing or removing left. A pack without an idx whose idx is still a
 /// temporary in `tmp_dir` gets it: it is whole, and what stands under its name may be what had lost its idx before, and
 /// exist nowhere else. Removed are packs of ours without an idx, and idx files without a pack, if another pack's `.keep`
-/// says that it holds all of them; and each `.keep` of ours alone, also one that a power cut left empty or in part. Any
+/// says that it holds all of them, and that pack is whole; and each `.keep` of ours alone, also one that a power cut left empty or in part. Any
 /// other pack without an idx has lost it, and stays. Returns the names of those removed. The caller holds whatever lock
 /// keeps others from publishing, and removes the temporaries afterwards.
 ///
@@ -59,17 +59,19 @@ pub fn settle_orphans(pack_dir: &Dir, tmp_dir: &Dir, durability: Durability) -> 
     let mut removed = Vec::new();
     let mut is_changed = false;
     let mut explained = None;
+    let mut whole = BTreeMap::new();
     for name in idxs.symmetric_difference(&packs).chain(keeps.difference(&packs)).collect::<BTreeSet<_>>() {
         if explained.is_none() {
-            explained = Some((unpublished(tmp_dir)?, keep_merged(pack_dir)?));
+            explained = Some((unpublished(tmp_dir)?, merges(pack_dir)?));
         }
-        let Some((unpublished, merged)) = &explained else { continue };
+        let Some((unpublished, merges)) = &explained else { continue };
         let keep = Keep::read(pack_dir, name)?;
+        let is_candidate = keep.ours || keep.is_torn || !keeps.contains(name);
         if let Some(tmp) = unpublished.get(name).filter(|_| packs.contains(name)) {
             let idx = file_name(name, "idx");
             tmp_dir.rename(tmp, pack_dir, &idx).map_err(Error::io("publish", idx))?;
             is_changed = true;
-        } else if merged.contains(name) && (keep.ours || keep.is_torn || !keeps.contains(name))
+        } else if is_candidate && is_held(pack_dir, name, merges, &mut whole)?
             || !packs.contains(name) && !idxs.contains(name) && (keep.ours || keep.is_torn)
         {
             remove_files(pack_dir, name)?;
@@ -81,6 +83,45 @@ pub fn settle_orphans(pack_dir: &Dir, tmp_dir: &Dir, durability: Durability) -> 
         pack_dir.sync(durability).map_err(Error::io("sync", "the pack directory"))?;
     }
     Ok(removed)
+}
+
+/// The packs that others were merged into, each with the names of these.
+fn merges(dir: &Dir) -> Result<Vec<(ObjectId, Vec<ObjectId>)>> {
+    let mut merges = Vec::new();
+    for name in names(dir, "idx")? {
+        let keep = Keep::read(dir, &name)?;
+        if !keep.merged.is_empty() {
+            merges.push((name, keep.merged));
+        }
+    }
+    Ok(merges)
+}
+
+/// Whether a pack stands there, whole from its first byte to its last, whose `.keep` says that it holds all of `name`: what
+/// is removed here may be the only other copy. `known` remembers which are whole.
+fn is_held(
+    dir: &Dir,
+    name: &ObjectId,
+    merges: &[(ObjectId, Vec<ObjectId>)],
+    known: &mut BTreeMap<ObjectId, bool>,
+) -> Result<bool> {
+    let dir = Arc::new(dir.try_clone().map_err(Error::io("open", "the pack directory"))?);
+    for (other, _) in merges.iter().filter(|(other, holds)| other != name && holds.contains(name)) {
+        let is_whole = match known.get(other) {
+            Some(is_whole) => *is_whole,
+            None => match Pack::open(&dir, *other, false).and_then(|pack| pack.is_whole()) {
+                Ok(is_whole) => is_whole,
+                Err(Error::Damaged { .. }) => false,
+                Err(err) if err.is_vanished() => false,
+                Err(err) => return Err(err),
+            },
+        };
+        known.insert(*other, is_whole);
+        if is_whole {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 /// Names of all packs in `dir` that have an idx, that have a pack file, and that have a `.keep`.

@@ -167,3 +167,22 @@ fn a_removal_goes_on_where_a_power_cut_tore_the_keep_x4() {
         assert_eq!(readable, BTreeSet::from([merged, old[1]]));
     }
 }
+
+#[test]
+fn a_removal_does_not_go_on_where_what_holds_all_of_it_is_damaged_x4() {
+    let damages: [fn(&mut Vec<u8>); 3] = [|pack| pack.truncate(100), |pack| pack[20] ^= 1, |pack| pack[0] = 0];
+    for damage in damages {
+        let repo = Repo::new();
+        let old = [repo.save(&[(Kind::Blob, text(500))]), repo.save(&[(Kind::Blob, b"two".to_vec())])];
+        let merged = merge(&repo.set(), &old, &repo.tmp_dir(), "m", 0, Durability::None).unwrap();
+        let merged = merged.publish(&repo.pack_dir(), Durability::None).unwrap().name;
+        let file = |name: ObjectId, extension: &str| repo.pack_path().join(format!("pack-{name}.{extension}"));
+        std::fs::remove_file(file(old[0], "idx")).unwrap();
+        let mut pack = std::fs::read(file(merged, "pack")).unwrap();
+        damage(&mut pack);
+        std::fs::remove_file(file(merged, "pack")).unwrap();
+        std::fs::write(file(merged, "pack"), pack).unwrap();
+        assert_eq!(settle_orphans(&repo.pack_dir(), &repo.tmp_dir(), Durability::Full).unwrap(), []);
+        assert!(file(old[0], "pack").exists() && file(old[0], "keep").exists());
+    }
+}
