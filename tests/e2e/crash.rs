@@ -1,7 +1,7 @@
 //! Ends at any moment: killed between any two steps, or interrupted. What was reported stays; what had begun is finished
 //! or taken back; nothing temporary stays.
 
-use crate::sandbox::{Output, Sandbox, Tree, assert_same, steps_of};
+use crate::sandbox::{Output, Sandbox, Tree, assert_same, operations_of, steps_of};
 
 /// The state of the checkpoint.
 fn old_files(sandbox: &Sandbox) {
@@ -351,4 +351,64 @@ fn who_looks_at_the_files_finishes_a_killed_reset_and_nobody_else() {
         assert_same(&before, &sandbox.tree());
     }
     let _ = sandbox.ckpt("status").ok().says("was finished first");
+}
+
+/// The step at which an operation comes for the `number`th time, counted from 0.
+fn step_of(operations: &[String], wanted: &str, number: usize) -> u64 {
+    let mut places = (1..).zip(operations).filter(|(_, operation)| *operation == wanted).map(|(step, _)| step);
+    places.nth(number).unwrap_or_else(|| panic!("no {wanted} {number} in {operations:?}"))
+}
+
+fn one_edit() -> Sandbox {
+    let sandbox = Sandbox::new();
+    sandbox.write("a", "one");
+    sandbox.save("first");
+    sandbox.write("a", "two");
+    sandbox
+}
+
+/// Killed just after the timeline has moved, and before that was synced.
+fn moved_and_killed() -> Sandbox {
+    let (output, operations) = operations_of(one_edit().call(["save"]), "kill");
+    let _ = output.ok();
+    let sandbox = one_edit();
+    let _ = sandbox.call(["save"]).fault(step_of(&operations, "link", 0) + 2, "kill").run().killed();
+    sandbox
+}
+
+#[test]
+fn two_kills_of_one_move_lock_nobody_out_l30() {
+    // The names of temporaries are random, and their order matters.
+    for _ in 0..8 {
+        let (counted, sandbox) = (moved_and_killed(), moved_and_killed());
+        let (output, operations) = operations_of(counted.call(["save"]), "kill");
+        let _ = output.ok();
+        let _ = sandbox.call(["save"]).fault(step_of(&operations, "link", 0) + 1, "kill").run().killed();
+        let id = sandbox.call(["save", "--always"]).config("lock_timeout", "2s").run().ok().id();
+        assert_eq!(sandbox.text_in(&id, "a"), "two");
+    }
+}
+
+#[test]
+fn a_timeline_that_is_damaged_after_a_kill_is_mended_x4() {
+    let sandbox = moved_and_killed();
+    std::fs::write(sandbox.store().join("refs/heads/timeline"), "").unwrap();
+    let _ = sandbox.ckpt("verify --repair").ok();
+    let _ = sandbox.ckpt("verify --full").ok();
+    let _ = sandbox.ckpt("save").ok();
+}
+
+#[test]
+fn an_error_while_a_pack_is_published_leaves_no_half_of_it_l35() {
+    let (output, operations) = operations_of(one_edit().call(["save"]), "enospc");
+    let _ = output.ok();
+    for number in 0..3 {
+        let sandbox = one_edit();
+        let _ = sandbox.call(["save"]).fault(step_of(&operations, "rename", number), "enospc").run().exits(1);
+        let id = sandbox.ckpt("save").ok().id();
+        assert_eq!(sandbox.text_in(&id, "a"), "two");
+        let _ = sandbox.ckpt("verify --full").ok().says("all is there");
+        let packs = Tree::of(&sandbox.store().join("objects/pack")).paths();
+        assert_eq!(packs.len() % 3, 0, "after rename {number}: {packs:?}");
+    }
 }

@@ -54,7 +54,11 @@ pub(crate) fn sync_names(checkpoint_dir: &Path, durability: Durability) -> Resul
             Err(err) if at != checkpoint_dir && err.kind() == std::io::ErrorKind::PermissionDenied => return Ok(()),
             opened => opened.context("open", at)?,
         };
-        dir.sync(durability).context("sync", at)?;
+        match dir.sync(durability) {
+            // What cannot be synced, as where volumes are mounted on demand, holds no name that we made.
+            Err(err) if at != checkpoint_dir && ckpt_fs::is_unsupported(&err) => return Ok(()),
+            synced => synced.context("sync", at)?,
+        }
         let stat = dir.stat_self().context("look at", at)?;
         let may_be_made_by_us = stat.uid == ckpt_fs::user_id() && stat.mode & 0o7777 == PRIVATE;
         match at.parent() {

@@ -146,22 +146,36 @@ impl RefMove<'_> {
         heads.rename(LOCK, heads, NAME).context("move", self.path.join(TIMELINE))
     }
 
-    /// Settles what a move that did not come to its end left: `tmp`, its temporary in `ckpt/`, is the same file as the lock,
-    /// which goes, or as the ref, which is then written once more. The caller removes `tmp`.
-    pub(crate) fn settle(&self, tmp: &[u8]) -> Result<()> {
+    /// Settles what moves that did not come to their end left, each with its temporary in `ckpt/`, one of `tmps`. One is the
+    /// same file as the lock, which goes; one is the same file as the ref, which is then written once more. The caller
+    /// removes them.
+    pub(crate) fn settle(&self, tmps: &[&[u8]]) -> Result<()> {
         let heads = self.store.open_beneath(b"refs/heads").context("open", self.path.join("refs/heads"))?;
         let identity = |dir: &Dir, name: &[u8]| {
             let stat = dir.try_stat(name).context("look at", self.path.join(TIMELINE))?;
-            Ok(stat.map(|stat| (stat.device, stat.inode)))
+            Ok::<_, Error>(stat.map(|stat| (stat.device, stat.inode)))
         };
-        let ours = identity(self.own, tmp)?;
-        if ours.is_some() && identity(&heads, LOCK)? == ours {
+        let is_one_of_them = |name: &[u8]| {
+            let Some(standing) = identity(&heads, name)? else { return Ok(false) };
+            let mut is_one = false;
+            for tmp in tmps {
+                is_one |= identity(self.own, tmp)? == Some(standing);
+            }
+            Ok::<_, Error>(is_one)
+        };
+        // The lock first, for which moving the ref would wait.
+        if is_one_of_them(LOCK)? {
             heads.remove_file(LOCK).context("remove", self.path.join("refs/heads/timeline.lock"))?;
         }
-        if ours.is_some() && identity(&heads, NAME)? == ours {
+        if is_one_of_them(NAME)? {
             // Not a sync of what stands there: after one that failed, another may succeed and have written nothing.
-            let moved = read(self.store, self.path)?;
-            moved.map_or(Ok(()), |id| self.run(moved, id))?;
+            match read(self.store, self.path) {
+                Ok(None) => {}
+                Ok(moved @ Some(id)) => self.run(moved, id)?,
+                // Damaged since: nobody can say what was reported, and a repair finds the timeline again.
+                Err(Error::Store { .. }) => {}
+                Err(err) => return Err(err),
+            }
         }
         Ok(())
     }

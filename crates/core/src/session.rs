@@ -9,6 +9,7 @@ use ckpt_fs::{Dir, Entries, Lock, LockError};
 use crate::error::Context;
 use crate::git_config::{config_is_whole, config_text};
 use crate::layout::{LOCKS, Layout, OWN, TMP, WORKTREE, WorktreeRecord};
+use crate::objects::pack_error;
 use crate::store::Inner;
 use crate::{Error, Event, OperationId, Result, StoreFault, StoreOptions, Worktree, refs, registry};
 
@@ -171,16 +172,18 @@ fn sweep(store: &Inner, token: &str) -> Result<()> {
     let is_tmp = |entry: &ckpt_fs::Entry<'_>| entry.name.starts_with(TMP.as_bytes());
     // A crash while a pack was published leaves its idx here, and the pack without it beside the others; one while packs
     // were removed leaves nothing here.
-    let packs = store.dir.open_beneath(b"objects/pack").context("sweep", swept())?;
-    let settled = ckpt_pack::settle_orphans(&packs, &store.own, store.options.durability);
-    settled.map_err(std::io::Error::other).context("sweep", swept())?;
+    let packs = store.dir.open_beneath(b"objects/pack").context("open", store.path.join("objects/pack"))?;
+    ckpt_pack::settle_orphans(&packs, &store.own, store.options.durability)
+        .map_err(|err| pack_error(&store.path.join("objects/pack"), err))?;
+    let moves: Vec<&[u8]> =
+        entries.iter().filter(is_tmp).map(|entry| entry.name).filter(|name| name.ends_with(b"-ref")).collect();
+    if !moves.is_empty() {
+        ref_move(store, token, &|| store.options.observer.interrupted()).settle(&moves)?;
+    }
     for entry in entries.iter().filter(is_tmp) {
-        if entry.name.ends_with(b"-ref") {
-            ref_move(store, token, &|| store.options.observer.interrupted()).settle(entry.name)?;
-        }
         store.own.remove_tree(entry.name).context("sweep", swept())?;
     }
-    registry::sweep(&store.dir, TMP.as_bytes()).context("sweep", swept())
+    registry::sweep(&store.dir, TMP.as_bytes()).context("sweep", &store.path)
 }
 
 fn ref_move<'s>(store: &'s Inner, token: &'s str, stop: &'s dyn Fn() -> bool) -> refs::RefMove<'s> {

@@ -30,6 +30,14 @@ pub fn is_shortage(err: &io::Error) -> bool {
     err.raw_os_error().is_some_and(|code| errnos.iter().any(|errno| errno.raw_os_error() == code))
 }
 
+/// Whether an error says that the file system does not do such a thing at all.
+pub fn is_unsupported(err: &io::Error) -> bool {
+    use rustix::io::Errno;
+
+    let errnos = [Errno::INVAL, Errno::ROFS, Errno::NOTSUP, Errno::NOSYS];
+    err.raw_os_error().is_some_and(|code| errnos.iter().any(|errno| errno.raw_os_error() == code))
+}
+
 /// Opens the directory `path` (bytes, `/`-separated, relative, any length, no `..`) below `root`.
 pub(crate) fn open(root: BorrowedFd<'_>, path: &[u8]) -> io::Result<OwnedFd> {
     descend(root, pieces(path), open_piece)

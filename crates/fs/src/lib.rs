@@ -22,7 +22,7 @@ mod stat;
 mod system;
 mod writers;
 
-pub use beneath::{is_absence, is_shortage};
+pub use beneath::{is_absence, is_shortage, is_unsupported};
 pub use dir::Dir;
 pub use durable::Durability;
 pub use entries::{Entries, Entry};

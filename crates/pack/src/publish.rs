@@ -82,7 +82,11 @@ impl FinishedPack {
             }
             let to = file_name(&self.name, extension);
             let from = self.temporaries.name(extension);
-            self.temporaries.dir.rename(&from, pack_dir, &to).map_err(Error::io("publish", &to))?;
+            if let Err(err) = self.temporaries.dir.rename(&from, pack_dir, &to) {
+                // What is there already needs the rest: the next session gives it to it, or removes both.
+                self.temporaries.done = extension != ORDER[0];
+                return Err(Error::io("publish", &to)(err));
+            }
         }
         if says_more {
             let keep = self.temporaries.name("keep");
