@@ -6,19 +6,20 @@
 //! when the write is over. On xfs a single read does not overlap with a write in the first place.
 
 use std::fs::File;
-use std::io::{self, Seek};
+use std::io;
 
 use rustix::fs::SeekFrom;
+use rustix::io::Errno;
 
-/// Waits for the end of a `write` that is in progress on `file`, as far as the file system lets us, and goes to the
-/// beginning of the file. `size` is what a stat tells.
+/// Waits for the end of a `write` that is in progress on `file`, as far as the file system lets us. `size` is what a stat
+/// tells. Where the file stands afterwards is not said.
 ///
 /// # Errors
-/// What going to the beginning answers.
-pub fn wait_for_writer(mut file: &File, size: u64) -> io::Result<()> {
-    if let Some(last) = size.checked_sub(1) {
+/// [`io::ErrorKind::NotSeekable`] for a FIFO or socket, from which nothing was read.
+pub fn wait_for_writer(file: &File, size: u64) -> io::Result<()> {
+    match rustix::fs::seek(file, SeekFrom::Hole(size.saturating_sub(1))) {
+        Err(Errno::SPIPE) => Err(Errno::SPIPE.into()),
         // Whether there is a hole does not matter, nor whether the file system knows about holes.
-        let _ = rustix::fs::seek(file, SeekFrom::Hole(last));
+        _ => Ok(()),
     }
-    file.rewind()
 }

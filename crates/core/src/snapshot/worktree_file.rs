@@ -2,8 +2,8 @@
 
 use std::ffi::OsStr;
 use std::fs::File;
-use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 use std::time::SystemTime;
 
@@ -16,9 +16,9 @@ use crate::{Error, ObjectId, Result};
 /// Larger files are streamed.
 const IN_MEMORY_BYTES: u64 = 8 << 20;
 /// Bytes read at once to see whether a content is still there.
-const PIECE: usize = 64 << 10;
-/// For how long somebody may be inside one `write` of a file that is not streamed.
-const WRITE_NS: i64 = 10_000_000_000;
+const PIECE_BYTES: usize = 64 << 10;
+/// For how long a file must have been left alone so that the walk's look at it is the look before its reading.
+const QUIET_NS: i64 = 10_000_000_000;
 /// How often a file that changes meanwhile is read.
 const TRIES: usize = 3;
 
@@ -71,15 +71,15 @@ pub(crate) fn read_file(
             }
             Err(_) => return Ok(FileRead::Unreadable),
         };
-        // Nobody is inside a write that began before the last change, and the next one will show in the times.
-        let is_quiet =
-            |stat: &Stat| stat.size <= IN_MEMORY_BYTES && now_ns.saturating_sub(changed_ns(stat)) >= WRITE_NS;
+        // What was changed long before the walk looked shows every later change in its times.
+        let is_quiet = |stat: &Stat| now_ns.saturating_sub(changed_ns(stat)) >= QUIET_NS;
         let before = if attempt == 0 && is_quiet(seen) { Ok(*seen) } else { Dir::stat_file(&file) };
         let Some(before) = before.ok().filter(|before| before.kind == FileKind::File) else {
             return Ok(FileRead::Unreadable);
         };
-        // Who is writing now changed the times before that look already, and the content not yet.
-        if !is_quiet(&before) && ckpt_fs::wait_for_writer(&file, before.size).is_err() {
+        // Who is writing now changed the times before that look already, and the content not yet, however long ago that was.
+        // A FIFO that took the name meanwhile is told here, before anything is read.
+        if ckpt_fs::wait_for_writer(&file, before.size).is_err() {
             return Ok(FileRead::Unreadable);
         }
         let is_streamed = before.size > IN_MEMORY_BYTES;
@@ -89,7 +89,7 @@ pub(crate) fn read_file(
                 None => continue,
             }
         } else {
-            if read_up_to(&mut file, before.size, buffer).is_err() {
+            if read_up_to(&file, before.size, buffer).is_err() {
                 return Ok(FileRead::Unreadable);
             }
             ingest.blob(buffer)?
@@ -97,7 +97,7 @@ pub(crate) fn read_file(
         let Ok(after) = Dir::stat_file(&file) else { return Ok(FileRead::Unreadable) };
         // Two changes within one tick have the same times, so that only the content tells.
         let is_young = purpose == Purpose::Keep && now_ns.saturating_sub(changed_ns(&before)) < GRAIN_NS;
-        let mut is_whole = || buffer.len() as u64 == before.size && (!is_young || is_still(&mut file, before, buffer));
+        let is_whole = || buffer.len() as u64 == before.size && (!is_young || is_still(&file, before, buffer));
         let is_stable = is_same(before, after) && (is_streamed || is_whole());
         let read = ReadFile { id, stat: after, is_stable };
         if is_stable {
@@ -108,21 +108,25 @@ pub(crate) fn read_file(
     Ok(last.map_or(FileRead::Unreadable, FileRead::Read))
 }
 
-/// Reads a file of `size` bytes, and one byte more where it has grown. A read that ends there has met the end: of a file
-/// that ended later the size is another one afterwards.
-fn read_up_to(file: &mut File, size: u64, buffer: &mut Vec<u8>) -> std::io::Result<()> {
+/// Reads a file of `size` bytes from its beginning, or all of one that has grown, up to a byte more than is kept in memory. A
+/// read that ends at `size` has met the end: of a file that ended later the size is another one afterwards.
+fn read_up_to(file: &File, size: u64, buffer: &mut Vec<u8>) -> std::io::Result<()> {
     buffer.clear();
-    buffer.resize(usize::try_from(size).unwrap_or(0) + 1, 0);
     let mut len = 0;
+    let mut room = usize::try_from(size).unwrap_or(0) + 1;
     loop {
-        match file.read(&mut buffer[len..]) {
+        buffer.resize(room, 0);
+        match file.read_at(&mut buffer[len..], len as u64) {
             Ok(0) => break,
             Ok(read) => len += read,
             Err(err) if err.kind() == std::io::ErrorKind::Interrupted => continue,
             Err(err) => return Err(err),
         }
-        if len as u64 >= size {
+        if len as u64 == size || len as u64 > IN_MEMORY_BYTES {
             break;
+        }
+        if len == room {
+            room += PIECE_BYTES;
         }
     }
     buffer.truncate(len);
@@ -146,14 +150,14 @@ fn is_same(before: Stat, after: Stat) -> bool {
 
 /// Whether the file, once nobody writes any more who began before, still has the content that was read: then it had all
 /// of it at one moment between the two readings.
-fn is_still(file: &mut File, before: Stat, content: &[u8]) -> bool {
+fn is_still(file: &File, before: Stat, content: &[u8]) -> bool {
     if ckpt_fs::wait_for_writer(file, before.size).is_err() {
         return false;
     }
-    let mut piece = vec![0; PIECE.min(content.len() + 1)];
+    let mut piece = vec![0; PIECE_BYTES.min(content.len() + 1)];
     let mut rest = content;
     loop {
-        match file.read(&mut piece) {
+        match file.read_at(&mut piece, (content.len() - rest.len()) as u64) {
             Ok(0) => break,
             Ok(read) => match rest.strip_prefix(&piece[..read]) {
                 Some(after) => rest = after,
