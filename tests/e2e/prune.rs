@@ -105,13 +105,17 @@ fn prune_removes_a_store_into_which_somebody_writes_meanwhile() {
     let _ = output.ok();
     // Whoever opened it before it was renamed still writes into it.
     let write =
-        format!("run:for d in {}/tmp-prune-*; do echo late > $d/ckpt/late; done", "$HOME/.fabricatio-checkpoint");
-    let removals = (1..).zip(&operations).filter(|(_, operation)| *operation == "rmdir");
-    for (step, _) in removals {
+        "run:for d in $HOME/.fabricatio-checkpoint/tmp-prune-*; do echo late > $d/ckpt/late && echo > $HOME/late; done";
+    let removals: Vec<u64> =
+        (1..).zip(&operations).filter(|(_, operation)| *operation == "rmdir").map(|(step, _)| step).collect();
+    let mut written = 0;
+    for &step in &removals {
         let sandbox = gone();
-        let _ = sandbox.call(["prune", "--yes"]).fault(step, &write).run().ok();
+        let _ = sandbox.call(["prune", "--yes"]).fault(step, write).run().ok();
+        written += u32::from(sandbox.home().join("late").exists());
         assert!(sandbox.store_of("gone").is_none());
         let left = Tree::of(&sandbox.checkpoint_dir()).without("locks").paths();
         assert!(left.is_empty(), "after step {step}: {left:?}");
     }
+    assert!(written > 0, "nobody wrote between {removals:?}");
 }

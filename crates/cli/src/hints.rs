@@ -71,7 +71,8 @@ fn for_store_error(err: &StoreError, invocation: &Invocation, at: Option<&Wherea
         StoreError::Object { reason, .. } => Some(match reason {
             ObjectFault::Unsafe(_) => format!("take another checkpoint: {}", invocation.command(["ls", "--all"])),
             _ => {
-                format!("the store is damaged, other checkpoints may be whole: {}", invocation.command(["ls", "--all"]))
+                let command = invocation.command(["verify", "--full", "--repair"]);
+                format!("the store is damaged; to mend what can be, and see what is lost: {command}")
             }
         }),
         StoreError::Interrupted => Some("everything is as it was before".to_owned()),
@@ -155,7 +156,9 @@ fn for_store(path: &Path, reason: &StoreFault, invocation: &Invocation) -> Optio
         StoreFault::OtherWorktree(other) => {
             format!("see what it holds: {}", invocation.command_for(other.clone(), ["ls"]))
         }
-        StoreFault::Broken(_) => format!("see what is damaged: git --git-dir={quoted} fsck --full"),
+        StoreFault::Broken(_) => {
+            format!("to mend what can be: {}", invocation.command(["verify", "--full", "--repair"]))
+        }
         StoreFault::Replaced => "try again".to_owned(),
         StoreFault::InterruptedRestore => {
             format!("finish it, and see what there is then: {}", invocation.command(["status"]))

@@ -3,7 +3,7 @@
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Source of the time that is written into checkpoints and operations. It decides about nothing else: whether a file
-/// changed is asked of the file system.
+/// changed is asked of the file system, and how long ago that was, of the system's clock, whatever this one says.
 pub trait Clock: Send + Sync {
     /// Now, in nanoseconds since 1970 UTC.
     fn now_ns(&self) -> i64;

@@ -487,6 +487,7 @@ fn a_file_under_a_writer_is_saved_as_it_was_at_one_moment_c28() {
     let sandbox = Sandbox::new();
     let mut file = File::create(sandbox.at("f")).unwrap();
     file.write_all(&[b'a'; 100_000]).unwrap();
+    let mut stable = 0;
     let mut tally = Tally::new("one writer");
     let is_over = AtomicBool::new(false);
     std::thread::scope(|scope| {
@@ -505,10 +506,12 @@ fn a_file_under_a_writer_is_saved_as_it_was_at_one_moment_c28() {
             let content = sandbox.text_in(&saved.id, "f");
             let is_one = content.bytes().all(|byte| byte == content.as_bytes()[0]) && content.len() == 100_000;
             let kind = if saved.unstable.is_empty() { "stable" } else { "unstable" };
+            stable += u32::from(kind == "stable");
             let is_right = is_one || kind == "unstable";
             tally.count(kind, if is_right { Ok(()) } else { Err(format!("a mixture in {}", saved.id)) });
         }
         is_over.store(true, Ordering::Relaxed);
     });
+    assert!(stable > 0, "no save was stable");
     tally.end();
 }

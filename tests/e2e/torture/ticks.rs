@@ -17,7 +17,9 @@ const ROUNDS: &str = r#"
     store=$(echo ../home/.fabricatio-checkpoint/w_*); : > "$aside/missed"; round=0
     while [ $round -lt $rounds ]; do
         round=$((round + 1))
-        CKPT_FAULT_AT=2,3 CKPT_FAULT_DO=write:f $CKPT save > /dev/null 2>&1
+        first=$(CKPT_FAULT_AT=2,3 CKPT_FAULT_DO=write:f $CKPT save 2> /dev/null)
+        # The look at the files lies between the two writes.
+        [ "$(git --git-dir="$store" show "$first:f")" = 000002 ]
         id=$($CKPT save 2> /dev/null)
         [ "$(cat f)$(git --git-dir="$store" show "$id:f")" = 000003000003 ] || echo $round >> "$aside/missed"
     done"#;

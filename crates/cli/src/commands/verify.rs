@@ -185,8 +185,12 @@ fn verify(app: &App, place: &Place, store: &CheckpointStore, options: &VerifyOpt
     let missing = !found.is_whole() && !options.repair;
     if missing {
         let path = store.worktree().path().to_owned();
-        app.printer
-            .say(format_args!("to mend what can be: {}", app.invocation.command_for(path, ["verify", "--repair"])));
+        // What only a reading of the contents found is mended only by one that reads them.
+        let words: &[&str] = match options.contents {
+            Contents::None => &["verify", "--repair"],
+            _ => &["verify", "--full", "--repair"],
+        };
+        app.printer.say(format_args!("to mend what can be: {}", app.invocation.command_for(path, words)));
     }
     Ok(row(store, &found))
 }

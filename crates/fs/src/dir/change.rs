@@ -135,7 +135,8 @@ impl Dir {
     /// For directories of ours only.
     ///
     /// # Errors
-    /// The first error of any step; what was removed until then stays removed.
+    /// The first error of any step, and `DirectoryNotEmpty` where somebody goes on writing into it; what was removed until
+    /// then stays removed.
     pub fn remove_tree(&self, name: &[u8]) -> io::Result<()> {
         let Some(stat) = self.try_stat(name)? else { return Ok(()) };
         if stat.kind != FileKind::Dir {
