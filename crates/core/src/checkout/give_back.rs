@@ -32,7 +32,8 @@ pub(super) fn give_back(dir: &Dir, tmp: &[u8], name: &[u8], ours: Option<EntryIn
             Err(err) if err.kind() == io::ErrorKind::AlreadyExists => {}
             other => return other.map(|()| Returned::InPlace),
         }
-        let Some(ours) = ours.filter(|ours| is(dir, name, *ours)) else { break };
+        // A directory that looks like the one that is wanted is somebody's: ours is made when nothing stands there.
+        let Some(ours) = ours.filter(|ours| !ours.is_dir() && is(dir, name, *ours)) else { break };
         match dir.exchange(tmp, dir, name) {
             Ok(true) => {}
             // It went meanwhile, or the file system cannot exchange.
@@ -43,8 +44,13 @@ pub(super) fn give_back(dir: &Dir, tmp: &[u8], name: &[u8], ours: Option<EntryIn
         if is(dir, tmp, ours) {
             return dir.remove_file(tmp).map(|()| Returned::InPlace);
         }
-        // An edit came between the look and the exchange. It is the newer one, and gets its place back.
-        dir.exchange(tmp, dir, name)?;
+        // An edit came between the look and the exchange. It is the newer one, and gets its place back, or has it for
+        // itself where the older one went meanwhile.
+        match dir.exchange(tmp, dir, name) {
+            Ok(_) => {}
+            Err(err) if err.kind() == io::ErrorKind::NotFound => {}
+            Err(err) => return Err(err),
+        }
     }
     keep_beside(dir, tmp, name)
 }
@@ -111,5 +117,23 @@ mod tests {
             panic!("it is taken")
         };
         assert_eq!(beside.len(), 255);
+    }
+
+    #[test]
+    fn a_directory_is_never_taken_for_ours_l44() {
+        use std::os::unix::fs::PermissionsExt;
+
+        let temp = tempfile::tempdir().unwrap();
+        let (dir, at) = (Dir::open(temp.path()).unwrap(), |name: &str| temp.path().join(name));
+        for (name, content) in [("t", "older edit"), ("f", "newer edit")] {
+            fs::create_dir(at(name)).unwrap();
+            fs::set_permissions(at(name), fs::Permissions::from_mode(0o755)).unwrap();
+            fs::write(at(name).join("x"), content).unwrap();
+        }
+        let wanted = EntryInfo { kind: EntryKind::Dir, mode: 0o755, id: crate::ObjectId::ZERO };
+        let returned = give_back(&dir, b"t", b"f", Some(wanted)).unwrap();
+        assert_eq!(returned, Returned::Beside(b"f.ckpt-kept".into()));
+        let content = |name: &str| fs::read_to_string(at(name).join("x")).unwrap();
+        assert_eq!((content("f").as_str(), content("f.ckpt-kept").as_str()), ("newer edit", "older edit"));
     }
 }
