@@ -45,7 +45,7 @@ const LARGE: usize = 1_000_000;
 #[derive(clap::Args)]
 pub(crate) struct Args {
     /// Hold ckpt against its targets, and fail if one is missed; on one tree, of 100,000 files if no other is named.
-    #[arg(long)]
+    #[arg(long, conflicts_with_all = ["large", "json", "svg"])]
     check: bool,
     /// Count system calls, bytes written and waits for the disk on a tree of 1,000 files, and fail if one of the counts
     /// grew; needs strace.
@@ -119,10 +119,18 @@ pub(crate) fn run(workspace: &Workspace, args: &Args) -> Result<(), Failure> {
     if args.counts {
         return counts(workspace);
     }
+    let verbs: Vec<String> = verb::all().map(|verb| verb.to_string()).collect();
+    if let Some(unknown) = args.verb.iter().find(|name| !verbs.contains(name)) {
+        let names = table::unique(verbs.iter().map(String::as_str)).join(", ");
+        return Err(Failure::new(format!("there is no verb {unknown}")).hint(format!("they are: {names}")));
+    }
     let plan = args.plan();
     if args.check {
         // The targets are about what is there on every machine.
         let plan = Plan { peers: Peers::None, ..plan };
+        if args.files.len() > 1 {
+            return Err(Failure::new("the targets are held on one tree").hint("name one number of files"));
+        }
         let built = subjects::build(workspace)?;
         return plan.sources.last().map_or(Ok(()), |source| check::run(&plan, source, &built));
     }

@@ -87,6 +87,11 @@ pub(crate) const OF_MANY_STORES: [Verb; 1] = [Verb::Workspaces];
 /// What is asked of one large file.
 pub(crate) const OF_A_LARGE_FILE: [Verb; 2] = [Verb::First, Verb::Save(1)];
 
+/// All of them.
+pub(crate) fn all() -> impl Iterator<Item = Verb> {
+    [&OF_A_TREE[..], &OF_A_HISTORY[..], &OF_MANY_STORES[..], &OF_A_LARGE_FILE[..]].into_iter().flatten().copied()
+}
+
 impl Verb {
     pub(crate) fn edit(self) -> Edit {
         match self {
