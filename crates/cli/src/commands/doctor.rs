@@ -275,7 +275,7 @@ fn well(check: Check, checkup: &Checkup) -> String {
         ),
         Check::FileSystem => "none is on a network".to_owned(),
         Check::Stores => stores(checkup, bytes),
-        Check::Nesting => "no workspace and no store lie in each other".to_owned(),
+        Check::Nesting => "no store lies in a workspace, and no workspace in a store".to_owned(),
         Check::Locks => "no workspace is held for long".to_owned(),
         Check::Restores => "none was interrupted".to_owned(),
         Check::Clock => "no file is from the future".to_owned(),
