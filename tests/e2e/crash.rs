@@ -412,3 +412,19 @@ fn an_error_while_a_pack_is_published_leaves_no_half_of_it_l35() {
         assert_eq!(packs.len() % 3, 0, "after rename {number}: {packs:?}");
     }
 }
+
+/// A reader that keeps its place in a sample writes without the lock.
+#[test]
+fn a_temporary_that_goes_while_it_is_swept_is_swept() {
+    let left = || {
+        let sandbox = one_edit();
+        std::fs::write(sandbox.store().join("ckpt/tmp-0123456789abcdef-verify-sample"), "half").unwrap();
+        sandbox
+    };
+    let (output, operations) = operations_of(left().call(["save"]), "run:");
+    let _ = output.ok();
+    let sandbox = left();
+    let remove = "run:rm $HOME/.fabricatio-checkpoint/*/ckpt/tmp-0123456789abcdef-verify-sample";
+    let id = sandbox.call(["save"]).fault(step_of(&operations, "unlink", 0), remove).run().ok().id();
+    assert_eq!(sandbox.text_in(&id, "a"), "two");
+}

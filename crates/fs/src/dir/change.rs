@@ -138,8 +138,15 @@ impl Dir {
     /// The first error of any step, and `DirectoryNotEmpty` where somebody goes on writing into it; what was removed until
     /// then stays removed.
     pub fn remove_tree(&self, name: &[u8]) -> io::Result<()> {
-        let Some(stat) = self.try_stat(name)? else { return Ok(()) };
-        if stat.kind != FileKind::Dir {
+        match self.remove_tree_that_is_there(name) {
+            // Somebody else removed or renamed it meanwhile.
+            Err(err) if err.kind() == io::ErrorKind::NotFound => Ok(()),
+            removed => removed,
+        }
+    }
+
+    fn remove_tree_that_is_there(&self, name: &[u8]) -> io::Result<()> {
+        if self.stat(name)?.kind != FileKind::Dir {
             return self.remove_file(name);
         }
         let dir = self.open_dir(name)?;
