@@ -48,8 +48,8 @@ pub fn remove_packs(pack_dir: &Dir, merged: &[ObjectId], durability: Durability)
 /// Settles what a crash between two steps of publishing or removing left. A pack without an idx whose idx is still a
 /// temporary in `tmp_dir` gets it: it is whole, and what stands under its name may be what had lost its idx before, and
 /// exist nowhere else. Removed are packs of ours without an idx, and idx files without a pack, if another pack's `.keep`
-/// says that it holds all of them, and that pack is whole; and each `.keep` of ours alone, also one that a power cut left empty or in part. Any
-/// other pack without an idx has lost it, and stays. Returns the names of those removed. The caller holds whatever lock
+/// says that it holds all of them, and that pack is whole; and each `.keep` of ours alone, also one that a power cut left
+/// empty or in part. Any other pack without an idx has lost it, and stays. Returns the names of those removed. The caller holds whatever lock
 /// keeps others from publishing, and removes the temporaries afterwards.
 ///
 /// # Errors

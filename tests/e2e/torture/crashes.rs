@@ -54,13 +54,15 @@ impl Scene {
     }
 
     /// A run that comes as far as the sync at step `number`, which fails, or before which it is killed; and the next
-    /// command, which succeeds.
-    fn without_sync(verb: &'static Verb, number: u64, action: &str) -> Self {
+    /// command, which succeeds. `is_late`: whether that step comes after the answer.
+    fn without_sync(verb: &'static Verb, number: u64, action: &str, is_late: bool) -> Self {
         Self::record(verb, true, |sandbox, words, file| {
             let failed = recorded(sandbox, words, file).fault(number, action).run();
-            let ends = if action == "kill" { (None, Some(9)) } else { (Some(1), None) };
-            let is_early = verb.answers_early() && failed.code == Some(0);
-            assert!((failed.code, failed.signal) == ends || is_early, "{failed}");
+            let ends = match action {
+                "kill" => (None, Some(9)),
+                _ => (Some(if is_late { 0 } else { 1 }), None),
+            };
+            assert_eq!((failed.code, failed.signal), ends, "{failed}");
             let next = if verb.name == "repair" { words } else { "save" };
             let output = recorded(sandbox, next, file).run().ok();
             (format!("{words}, {action} at the sync of step {number}: {failed}then {next}"), output)
@@ -333,7 +335,8 @@ fn no_success_rests_on_what_was_never_synced_d1_l11() {
         for (number, operation) in syncs.into_iter().rev().step_by(either(2, 1)) {
             for action in either(&["eio"][..], &["eio", "kill"]) {
                 tally.case(&format!("{} {operation} {action}", verb.name), || {
-                    let scene = Scene::without_sync(verb, number, action);
+                    let is_late = number > verb.last_step_of_answer(&operations);
+                    let scene = Scene::without_sync(verb, number, action, is_late);
                     // What was synced, and nothing else.
                     let mut states = scene.states(scene.records.len());
                     states.retain(|state| state.way.kind == "all lost");

@@ -13,9 +13,12 @@ pub(crate) struct Verb {
 }
 
 impl Verb {
-    /// Whether it answers before all is done: packs are merged after a save has been reported, and an error then is none.
-    pub(crate) fn answers_early(&self) -> bool {
-        self.name == "merge"
+    /// The last of its steps on which its answer rests: packs are merged after a save has been reported, which is when the
+    /// move of the timeline is synced, and an error then is none.
+    pub(crate) fn last_step_of_answer(&self, operations: &[String]) -> u64 {
+        let moved = operations.iter().rposition(|operation| operation == "link").filter(|_| self.name == "merge");
+        // The rename and the sync come after the link.
+        moved.map_or(u64::MAX, |link| link as u64 + 3)
     }
 }
 
