@@ -1,6 +1,7 @@
 //! How a walked worktree differs from head, as people count it: what a rule leaves out now is not a difference.
 
 use crate::objects::Objects;
+use crate::snapshot::Snapshot;
 use crate::state::{self, Change, EntryInfo, HashOnly, Node, find, replace, unomit};
 use crate::{ChangeCounts, ChangeKind, EntrySide, ObjectId, Omitted, PathChange, Reason, RepoPath, Result};
 
@@ -32,23 +33,23 @@ pub(crate) struct HeadIds {
     pub(crate) facts: Option<ObjectId>,
 }
 
-/// Compares a state, whose ids and omissions are given, with head.
+/// Compares what a walk saw with head.
 pub(crate) fn differences(
     objects: &Objects,
     head: &Node,
     head_ids: HeadIds,
-    now: &Node,
-    encoded: &state::Encoded,
-    omitted: &[Omitted],
+    snapshot: &Snapshot,
 ) -> Result<Differences> {
+    let Snapshot { root: now, encoded, omitted, .. } = snapshot;
     if encoded.is_same(head_ids.tree, head_ids.facts) {
         return Ok(Differences { changes: Vec::new(), no_longer_tracked: Vec::new(), is_same: true });
     }
     let (as_tracked, no_longer_tracked) = as_tracked(objects, head, now, omitted)?;
-    let changes = state::changes(objects, Some(head), Some(&as_tracked))?;
+    let changes =
+        state::changes_with(objects, &|slot, stored| snapshot.before(slot, stored), Some(head), Some(&as_tracked))?;
     let is_same = !no_longer_tracked.is_empty()
         && changes.is_empty()
-        && state::encode(&as_tracked, objects, &mut HashOnly, &mut |_, _| {})?.is_same(head_ids.tree, head_ids.facts);
+        && state::encode(&as_tracked, objects, &HashOnly, 1)?.is_same(head_ids.tree, head_ids.facts);
     Ok(Differences { changes: visible(changes), no_longer_tracked, is_same })
 }
 

@@ -27,6 +27,7 @@ pub mod fuzzing;
 mod git_config;
 mod id;
 mod layout;
+mod listings;
 mod log;
 mod notice;
 mod objects;

@@ -7,32 +7,22 @@
 
 use std::collections::BTreeSet;
 use std::io::Write;
-use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 
 use ckpt_fs::{Dir, Entries, FileKind};
 use ckpt_pack::{Found, Header, Kind, PackSet};
-use lru::LruCache;
 
 use crate::error::Context;
-use crate::state::{Listing, Stored};
+use crate::listings::Listings;
 use crate::{Error, ObjectFault, ObjectId, Result};
-
-/// Directories that are kept in memory once they were read.
-const LISTINGS: NonZeroUsize = NonZeroUsize::new(512).expect("it is not zero");
-/// Directories with more entries are large.
-const LARGE_ENTRIES: usize = 1000;
-/// Large directories that are kept: a restore asks for one of them once for each of its entries.
-const LARGE_LISTINGS: NonZeroUsize = NonZeroUsize::new(4).expect("it is not zero");
 
 /// The objects of one store. Shared by threads.
 pub(crate) struct Objects {
     packs: PackSet,
     path: PathBuf,
     fallback: Mutex<Option<git2::Odb<'static>>>,
-    listings: Mutex<LruCache<Stored, Arc<Listing>>>,
-    large_listings: Mutex<LruCache<Stored, Arc<Listing>>>,
+    listings: Listings,
 }
 
 impl Objects {
@@ -50,26 +40,16 @@ impl Objects {
 
     fn of_packs(pack_dir: Dir, path: PathBuf) -> Result<Self> {
         let packs = PackSet::open(pack_dir).map_err(|err| pack_error(&path, err))?;
-        let [listings, large_listings] = [LISTINGS, LARGE_LISTINGS].map(|kept| Mutex::new(LruCache::new(kept)));
-        Ok(Self { packs, path, fallback: Mutex::new(None), listings, large_listings })
+        Ok(Self { packs, path, fallback: Mutex::new(None), listings: Listings::new() })
     }
 
     pub(crate) fn packs(&self) -> &PackSet {
         &self.packs
     }
 
-    /// A directory that was read before, or `read` now. Restores and comparisons ask for the same ones path by path.
-    pub(crate) fn listing(&self, stored: Stored, read: impl FnOnce() -> Result<Listing>) -> Result<Arc<Listing>> {
-        for listings in [&self.listings, &self.large_listings] {
-            if let Some(known) = listings.lock().unwrap_or_else(PoisonError::into_inner).get(&stored) {
-                return Ok(Arc::clone(known));
-            }
-        }
-        let listing = Arc::new(read()?);
-        let is_large = listing.entries.len() > LARGE_ENTRIES;
-        let listings = if is_large { &self.large_listings } else { &self.listings };
-        listings.lock().unwrap_or_else(PoisonError::into_inner).put(stored, Arc::clone(&listing));
-        Ok(listing)
+    /// The directories that were read before.
+    pub(crate) fn listings(&self) -> &Listings {
+        &self.listings
     }
 
     /// Lists the packs anew.

@@ -27,12 +27,12 @@ pub(crate) struct NewState<'a> {
 /// Packs the facts and the checkpoint of a state. It becomes one of the store's when an operation names it.
 pub(crate) fn put_checkpoint(
     session: &Session<'_>,
-    mut sink: &StoreIngest<'_>,
+    sink: &StoreIngest<'_>,
     new: &NewState<'_>,
     tip: &Operation,
     head: Option<&Checkpoint>,
 ) -> Result<Checkpoint> {
-    let facts_commit = encode_facts_commit(&mut sink, new.encoded.facts, new.rules)?;
+    let facts_commit = encode_facts_commit(sink, new.encoded.facts, new.rules)?;
     let commit = NewCheckpoint {
         tree: new.encoded.tree,
         facts_commit,
@@ -85,7 +85,7 @@ pub(crate) fn put_save(
 /// Packs an operation.
 pub(crate) fn put_operation(
     session: &Session<'_>,
-    mut sink: &StoreIngest<'_>,
+    sink: &StoreIngest<'_>,
     new: &NewOperation<'_>,
 ) -> Result<Operation> {
     let commit = new.commit(&session.store.objects)?;

@@ -169,7 +169,7 @@ impl CheckpointStore {
     pub fn plan_first_save(checkpoint_dir: &Path, worktree: &Path, options: StoreOptions) -> Result<SavePlan> {
         let store = Inner::not_made(checkpoint_dir, Worktree::locate(worktree)?, options)?;
         let against = Against { tip: None, head: None, clock: None };
-        let mut snapshot = snapshot::take(&store, &against, &HashOnly, &mut HashOnly)?;
+        let mut snapshot = snapshot::take(&store, &against, &HashOnly)?;
         let mut notices = store.notices().to_vec();
         notices.append(&mut snapshot.notices);
         let differences = store.differences(None, &snapshot)?;
@@ -182,7 +182,7 @@ impl CheckpointStore {
         let tip = store.tip()?;
         let head = store.head(&tip)?;
         let against = Against { tip: Some(&tip), head: head.as_ref(), clock: None };
-        let snapshot = snapshot::take(store, &against, &HashOnly, &mut HashOnly)?;
+        let snapshot = snapshot::take(store, &against, &HashOnly)?;
         store.require_mounted(&snapshot)?;
         store.require_readable(&snapshot)?;
         let differences = store.differences(head.as_ref(), &snapshot)?;
@@ -229,8 +229,7 @@ impl Inner {
             }
             None => (state::empty(), HeadIds { tree: ObjectId::ZERO, facts: None }),
         };
-        let (objects, omitted) = (&self.objects, &snapshot.omitted);
-        differences(objects, &state, ids, &snapshot.root, &snapshot.encoded, omitted)
+        differences(&self.objects, &state, ids, snapshot)
     }
 }
 
@@ -241,7 +240,7 @@ fn save(session: &Session<'_>, options: &SaveOptions) -> Result<Saved> {
     let head = store.head(&tip)?;
     let ingest = StoreIngest::new(session)?;
     let against = Against { tip: Some(&tip), head: head.as_ref(), clock: Some((session.locked_ns, session.device)) };
-    let mut snapshot = snapshot::take(store, &against, &ingest, &mut &ingest)?;
+    let mut snapshot = snapshot::take(store, &against, &ingest)?;
     store.require_mounted(&snapshot)?;
     store.require_readable(&snapshot)?;
     let mut notices = std::mem::take(&mut snapshot.notices);

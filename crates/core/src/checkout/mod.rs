@@ -24,7 +24,7 @@ use crate::record::{NewState, merge_packs, put_checkpoint, put_operation, put_sa
 use crate::session::Session;
 use crate::snapshot::rules::Rules;
 use crate::snapshot::{Against, Ingest, StoreIngest};
-use crate::state::{self, Change, Encoded, Entry, HashOnly, Node, ObjectSink, encode_facts_commit};
+use crate::state::{self, Change, Encoded, Entry, HashOnly, Node, encode_facts_commit};
 use crate::store::Inner;
 use crate::timeline::NewOperation;
 use crate::{
@@ -84,11 +84,10 @@ fn prepare<'a>(
     head: Option<&Checkpoint>,
     clock: Option<(i64, u64)>,
     ingest: &dyn Ingest,
-    sink: &mut dyn ObjectSink,
 ) -> Result<Prepared<'a>> {
     let mut present = match restore.paths {
         Some(paths) => Present::paths(store, head, paths, ingest)?,
-        None => Present::whole(store, &Against { tip: Some(tip), head, clock }, ingest, sink)?,
+        None => Present::whole(store, &Against { tip: Some(tip), head, clock }, ingest)?,
     };
     let named = restore.taken_back.unwrap_or_default().iter().map(|change| change.path.as_slice());
     let refused = present.capture_named(store, named, ingest)?;
@@ -104,7 +103,7 @@ pub(crate) fn dry_run<'a>(store: &'a Inner, restore: &Restore<'a>) -> Result<Pla
     interrupted::require_none(store)?;
     let tip = store.tip()?;
     let head = store.head(&tip)?;
-    let prepared = prepare(store, restore, &tip, head.as_ref(), None, &HashOnly, &mut HashOnly)?;
+    let prepared = prepare(store, restore, &tip, head.as_ref(), None, &HashOnly)?;
     Ok(Plan {
         kind: restore.kind,
         to: restore.to.info.id,
@@ -125,7 +124,7 @@ pub(crate) fn run<'a>(session: &Session<'a>, restore: &Restore<'a>) -> Result<Re
     let head = store.head(&tip)?;
     let ingest = StoreIngest::new(session)?;
     let clock = Some((session.locked_ns, session.device));
-    let mut prepared = prepare(store, restore, &tip, head.as_ref(), clock, &ingest, &mut &ingest)?;
+    let mut prepared = prepare(store, restore, &tip, head.as_ref(), clock, &ingest)?;
     let mut receipt = Receipt {
         operation: None,
         kind: restore.kind,
@@ -238,7 +237,7 @@ struct Safety {
 
 fn put_safety(
     session: &Session<'_>,
-    mut ingest: &StoreIngest<'_>,
+    ingest: &StoreIngest<'_>,
     restore: &Restore<'_>,
     prepared: &Prepared<'_>,
     tip: &Operation,
@@ -246,7 +245,7 @@ fn put_safety(
 ) -> Result<Safety> {
     let store = session.store;
     let objects = &store.objects;
-    let encoded = state::encode(&prepared.present.root, objects, &mut ingest, &mut |_, _| {})?;
+    let encoded = state::encode(&prepared.present.root, objects, ingest, store.options.thread_count())?;
     if let Some(head) = head {
         let (facts, _) = state::read_facts_commit(objects, head.facts_commit)?;
         if encoded.is_same(head.tree, facts) {
@@ -328,14 +327,14 @@ fn keep_dir(store: &Inner, result: &mut Node, present: &Node, path: &[u8], mode:
 /// Packs the operation that records a restore with the given result.
 fn put_restore(
     session: &Session<'_>,
-    mut ingest: &StoreIngest<'_>,
+    ingest: &StoreIngest<'_>,
     restore: &Restore<'_>,
     result: &Node,
     tip: &Operation,
     safety: CheckpointId,
 ) -> Result<Operation> {
     let store = session.store;
-    let encoded = state::encode(result, &store.objects, &mut ingest, &mut |_, _| {})?;
+    let encoded = state::encode(result, &store.objects, ingest, store.options.thread_count())?;
     let facts_commit = facts_commit(store, ingest, restore.to, encoded, restore.rules)?;
     let paths: Vec<Vec<u8>> = restore.paths.unwrap_or_default().iter().map(|path| path.as_bytes().to_vec()).collect();
     let (undo_next, redo_next) = match restore.kind {
@@ -364,7 +363,7 @@ fn put_restore(
 /// The facts of a result: the checkpoint's own where the result is just that.
 fn facts_commit(
     store: &Inner,
-    mut ingest: &StoreIngest<'_>,
+    ingest: &StoreIngest<'_>,
     to: &Checkpoint,
     encoded: Encoded,
     rules: &Rules,
@@ -373,7 +372,7 @@ fn facts_commit(
     if facts == encoded.facts {
         return Ok(to.facts_commit);
     }
-    encode_facts_commit(&mut ingest, encoded.facts, &rules.encode())
+    encode_facts_commit(ingest, encoded.facts, &rules.encode())
 }
 
 /// Steps as people read them.

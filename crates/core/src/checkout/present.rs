@@ -30,13 +30,8 @@ pub(crate) struct Present {
 
 impl Present {
     /// Looks at the whole worktree.
-    pub(crate) fn whole(
-        store: &Inner,
-        against: &Against<'_>,
-        ingest: &dyn Ingest,
-        sink: &mut dyn state::ObjectSink,
-    ) -> Result<Self> {
-        let mut snapshot = snapshot::take(store, against, ingest, sink)?;
+    pub(crate) fn whole(store: &Inner, against: &Against<'_>, ingest: &dyn Ingest) -> Result<Self> {
+        let mut snapshot = snapshot::take(store, against, ingest)?;
         Ok(Self {
             root: snapshot.root.clone(),
             omitted: snapshot.omitted.len() as u64,

@@ -244,16 +244,11 @@ impl Interrupted<'_> {
     }
 
     /// Packs a safety checkpoint, and the operation that records it after `tip`.
-    fn put_safety(
-        &self,
-        state: &Node,
-        mut ingest: &StoreIngest<'_>,
-        tip: &Operation,
-    ) -> Result<(CheckpointId, Operation)> {
+    fn put_safety(&self, state: &Node, ingest: &StoreIngest<'_>, tip: &Operation) -> Result<(CheckpointId, Operation)> {
         let (session, store) = (self.session, self.session.store);
         let objects = &store.objects;
         let head = store.head(tip)?;
-        let encoded = state::encode(state, objects, &mut ingest, &mut |_, _| {})?;
+        let encoded = state::encode(state, objects, ingest, store.options.thread_count())?;
         let head_state = head.as_ref().map(|head| head.state(objects)).transpose()?;
         let changes = state::changes(objects, head_state.as_ref(), Some(state))?;
         let rules = head_rules(objects, &self.to)?.unwrap_or_default();
@@ -278,8 +273,7 @@ impl Interrupted<'_> {
     fn record_anew(&self, result: &Node, tip: &Operation, safety: CheckpointId) -> Result<Operation> {
         let (session, store) = (self.session, self.session.store);
         let ingest = StoreIngest::new(session)?;
-        let mut sink = &ingest;
-        let encoded = state::encode(result, &store.objects, &mut sink, &mut |_, _| {})?;
+        let encoded = state::encode(result, &store.objects, &ingest, store.options.thread_count())?;
         let rules = head_rules(&store.objects, &self.to)?.unwrap_or_default();
         let facts = facts_commit(store, &ingest, &self.to, encoded, &rules)?;
         let old = &self.operation;

@@ -95,6 +95,29 @@ fn clean_node(
     Node::Loaded(Arc::new(listing))
 }
 
+/// What the cache had for the directory of a slot, if that is `stored`, and all of it stands in the cache: of what was
+/// omitted only the store knows the state that was kept.
+pub(super) fn before(seen: &Seen, cache: &StatCache, slot: u32, stored: &Stored) -> Option<Listing> {
+    let cached = match seen.outcomes.get(slot as usize)? {
+        Outcome::Clean { cached, .. } | Outcome::Fresh { cached: Some(cached), .. } => *cached,
+        _ => return None,
+    };
+    let dir = cache.dir(cached).filter(|dir| stored_of(dir.encoded) == *stored)?;
+    let mut listing = Listing::default();
+    for (name, (entry, _)) in entries_of(cache, dir.first, dir.count) {
+        let node = match entry.state {
+            EntryState::Ignored => continue,
+            EntryState::Omitted(_) => return None,
+            EntryState::Captured if entry.kind == FileKind::Dir => {
+                Some(Node::Stored(stored_of(cache.dir(entry.dir)?.encoded)))
+            }
+            EntryState::Captured => None,
+        };
+        listing.entries.push(Walked { name: name.to_vec(), entry, kept: None }.to_entry(node));
+    }
+    Some(listing)
+}
+
 fn entries_of(cache: &StatCache, first: u32, count: u32) -> impl Iterator<Item = (&[u8], (CacheEntry, u32))> {
     (first..first + count).filter_map(|number| cache.entry(number).map(|(name, entry)| (name, (entry, number))))
 }
@@ -134,7 +157,7 @@ pub(super) fn cache(seen: &Seen, old: Option<&StatCache>, encoded: &[Option<Enco
                 });
                 builder.dir(encoded, dir.rules, (dir.device, dir.is_mount_point), entries)?;
             }
-            Outcome::Fresh { entries, rules, mount } => {
+            Outcome::Fresh { entries, rules, mount, .. } => {
                 let gone = |walked: &&Walked| !is_gone(seen, &walked.entry);
                 let entries = entries.iter().filter(gone).map(|walked| {
                     let mut entry = walked.entry;

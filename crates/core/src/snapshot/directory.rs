@@ -18,8 +18,9 @@ use crate::{Error, Notice, Omitted, Reason, RepoPath, Result};
 pub(super) enum Outcome {
     /// Every entry is as the cache has it. `children`: number of the entry in the cache, and its slot.
     Clean { cached: u32, children: Vec<(u32, u32)> },
-    /// Something differs from the cache, or there is none. `mount`: the device, and whether something is mounted there.
-    Fresh { entries: Vec<Walked>, rules: u64, mount: (u64, bool) },
+    /// Something differs from the cache, or there is none. `cached`: its number there. `mount`: the device, and whether
+    /// something is mounted there.
+    Fresh { cached: Option<u32>, entries: Vec<Walked>, rules: u64, mount: (u64, bool) },
     /// It is omitted, and has the state that head has for it, if any.
     Omitted { reason: Reason, kept: Option<Box<Entry>> },
     /// It is gone.
@@ -389,7 +390,8 @@ fn finish(shared: &Shared<'_>, job: &Job, dir: Dir, rules: u64, all: Vec<Looked>
             for ((_, at), slot) in children.into_iter().zip(first..) {
                 entries[at].entry.dir = slot;
             }
-            Outcome::Fresh { entries, rules, mount: (job.stat.device, job.stat.is_mount_point) }
+            let mount = (job.stat.device, job.stat.is_mount_point);
+            Outcome::Fresh { cached: job.cached, entries, rules, mount }
         }
     }
 }

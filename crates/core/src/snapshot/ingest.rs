@@ -21,10 +21,12 @@ const SEGMENT_BYTES: u64 = 256 << 20;
 /// Bytes read at once from a large file.
 const CHUNK: usize = 256 << 10;
 
-/// Takes the contents of files: into the store, or only their ids.
-pub(crate) trait Ingest: Sync {
+/// Takes the contents of files too: into the store, or only their ids.
+pub(crate) trait Ingest: ObjectSink {
     /// Takes a content that is in memory.
-    fn blob(&self, content: &[u8]) -> Result<ObjectId>;
+    fn blob(&self, content: &[u8]) -> Result<ObjectId> {
+        self.put(Kind::Blob, content)
+    }
 
     /// Takes `size` bytes from the beginning of a file, in bounded memory. `None`: the file is shorter, changed between
     /// two readings, or cannot be read, and nothing was taken. Errors are those of the store.
@@ -33,10 +35,6 @@ pub(crate) trait Ingest: Sync {
 
 /// Stores nothing.
 impl Ingest for HashOnly {
-    fn blob(&self, content: &[u8]) -> Result<ObjectId> {
-        HashOnly.put(Kind::Blob, content)
-    }
-
     fn stream(&self, file: &mut File, size: u64) -> Result<Option<ObjectId>> {
         hash_file(file, size)
     }
@@ -109,20 +107,6 @@ impl<'a> StoreIngest<'a> {
         self.doubted.lock().unwrap_or_else(PoisonError::into_inner).insert(id);
     }
 
-    fn put_object(&self, kind: Kind, content: &[u8]) -> Result<ObjectId> {
-        let id = HashOnly.put(kind, content)?;
-        if self.holds(&id)? {
-            return Ok(id);
-        }
-        let encoded = ENCODER.with_borrow_mut(|encoder| encoder.encode(id, kind, content));
-        let mut writer = self.lock();
-        writer.add(&encoded).map_err(|err| self.fail(err))?;
-        self.publish_segment(&mut writer)?;
-        drop(writer);
-        self.session.store.options.observer.event(Event::Saved { bytes: content.len() as u64 });
-        Ok(id)
-    }
-
     /// Publishes the open pack when it is full. Blobs without a timeline that names them do no harm, and the next try
     /// finds them.
     fn publish_segment(&self, writer: &mut PackWriter) -> Result<()> {
@@ -166,11 +150,23 @@ fn new_writer(session: &Session<'_>) -> Result<PackWriter> {
         .map_err(|err| pack_error(&session.store.path.join("objects"), err))
 }
 
-impl Ingest for StoreIngest<'_> {
-    fn blob(&self, content: &[u8]) -> Result<ObjectId> {
-        self.put_object(Kind::Blob, content)
+impl ObjectSink for StoreIngest<'_> {
+    fn put(&self, kind: Kind, content: &[u8]) -> Result<ObjectId> {
+        let id = HashOnly.put(kind, content)?;
+        if self.holds(&id)? {
+            return Ok(id);
+        }
+        let encoded = ENCODER.with_borrow_mut(|encoder| encoder.encode(id, kind, content));
+        let mut writer = self.lock();
+        writer.add(&encoded).map_err(|err| self.fail(err))?;
+        self.publish_segment(&mut writer)?;
+        drop(writer);
+        self.session.store.options.observer.event(Event::Saved { bytes: content.len() as u64 });
+        Ok(id)
     }
+}
 
+impl Ingest for StoreIngest<'_> {
     fn stream(&self, file: &mut File, size: u64) -> Result<Option<ObjectId>> {
         // Hashing is five times cheaper than deflating, and most large files are in the store already.
         let Some(id) = hash_file(file, size)? else { return Ok(None) };
@@ -190,12 +186,5 @@ impl Ingest for StoreIngest<'_> {
         drop(writer);
         self.session.store.options.observer.event(Event::Saved { bytes: size });
         Ok(matches!(streamed, Streamed::Written(_)).then_some(id))
-    }
-}
-
-/// Trees, facts and commits go the same way.
-impl ObjectSink for &StoreIngest<'_> {
-    fn put(&mut self, kind: Kind, content: &[u8]) -> Result<ObjectId> {
-        self.put_object(kind, content)
     }
 }

@@ -24,7 +24,7 @@ use crate::checkout;
 use crate::checkpoint::Checkpoint;
 use crate::layout::dir_identity;
 use crate::objects::Objects;
-use crate::state::{self, Encoded, Node, ObjectSink};
+use crate::state::{self, Encoded, Listing, Node, Stored};
 use crate::store::Inner;
 use crate::{Error, Notice, ObjectId, Omitted, Operation, Result};
 
@@ -80,12 +80,7 @@ pub(crate) struct Against<'a> {
 }
 
 /// Looks at the whole worktree.
-pub(crate) fn take(
-    store: &Inner,
-    against: &Against<'_>,
-    ingest: &dyn Ingest,
-    sink: &mut dyn ObjectSink,
-) -> Result<Snapshot> {
+pub(crate) fn take(store: &Inner, against: &Against<'_>, ingest: &dyn Ingest) -> Result<Snapshot> {
     let path = store.worktree.path();
     let root_dir = Arc::new(crate::session::open_worktree(path)?);
     let stat = root_dir.stat_self().map_err(|source| Error::Io { action: "look at", path: path.to_owned(), source })?;
@@ -121,11 +116,12 @@ pub(crate) fn take(
     let root_mode = u16::try_from(stat.mode & 0o777).unwrap_or(0);
     let root = assemble::state(&seen, cache.as_ref());
     let mut ids: Vec<Option<Encoded>> = vec![None; seen.slots()];
-    let encoded = state::encode(&root, &store.objects, sink, &mut |slot, encoded| {
-        if let Some(place) = ids.get_mut(slot as usize) {
-            *place = Some(encoded);
-        }
-    })?;
+    let encoded =
+        state::encode_with(&root, &store.objects, ingest, store.options.thread_count(), &mut |slot, encoded| {
+            if let Some(place) = ids.get_mut(slot as usize) {
+                *place = Some(encoded);
+            }
+        })?;
     notices.append(&mut seen.notices);
     Ok(Snapshot {
         root,
@@ -147,6 +143,12 @@ impl Snapshot {
     /// Whether this cost so much reading that the cache is worth writing although nothing changed.
     pub(crate) fn read_much(&self) -> bool {
         self.counts.read_files >= REWRITE_FILES || self.counts.read_bytes >= REWRITE_BYTES
+    }
+
+    /// What the directory `stored` held, if that is what the stat cache had for the one that the walk saw at `slot`. Good for
+    /// telling what changed; what is restored is read from the store.
+    pub(crate) fn before(&self, slot: u32, stored: &Stored) -> Option<Listing> {
+        assemble::before(&self.seen, self.old_cache.as_ref()?, slot, stored)
     }
 
     /// The stat cache for the state that `operation` stands for, in parts; `None` when none can be made.

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use super::{EntryInfo, EntryKind, Listing, MAX_DEPTH, Node};
+use super::{EntryInfo, EntryKind, Listing, MAX_DEPTH, Node, Stored};
 use crate::objects::Objects;
 use crate::path::join;
 use crate::{Error, ObjectFault, ObjectId, Result};
@@ -67,10 +67,21 @@ pub(crate) fn same(a: &Node, b: &Node) -> bool {
 /// Every path at which `old` and `new` differ: by directory, parents before children, names in byte order. A side that is
 /// `None` has nothing.
 pub(crate) fn changes(objects: &Objects, old: Option<&Node>, new: Option<&Node>) -> Result<Vec<Change>> {
+    changes_with(objects, &|_, _| None, old, new)
+}
+
+/// Like [`changes`]; asks `known` first what a directory of `old` held that a walk saw again, by the place in the walk,
+/// before it reads the store.
+pub(crate) fn changes_with(
+    objects: &Objects,
+    known: &Known<'_>,
+    old: Option<&Node>,
+    new: Option<&Node>,
+) -> Result<Vec<Change>> {
     let mut changes = Vec::new();
-    let mut met = Met::default();
+    let mut reader = Reader { objects, known, met: Met::default() };
     let mut frames = Vec::new();
-    frames.extend(open(objects, &mut met, Vec::new(), old, new)?);
+    frames.extend(reader.open(Vec::new(), old, new)?);
     while let Some(frame) = frames.last_mut() {
         let before = frame.old.as_ref().and_then(|listing| listing.entries.get(frame.at_old));
         let after = frame.new.as_ref().and_then(|listing| listing.entries.get(frame.at_new));
@@ -102,33 +113,45 @@ pub(crate) fn changes(objects: &Objects, old: Option<&Node>, new: Option<&Node>)
                     ObjectFault::Unsafe(format!("it has more than {MAX_DEPTH} levels")),
                 ));
             }
-            frames.extend(open(objects, &mut met, path, dirs.0.as_ref(), dirs.1.as_ref())?);
+            frames.extend(reader.open(path, dirs.0.as_ref(), dirs.1.as_ref())?);
         }
     }
     Ok(changes)
 }
 
-/// The frame of one directory; none where both sides are the same.
-fn open(
-    objects: &Objects,
-    met: &mut Met,
-    path: Vec<u8>,
-    old: Option<&Node>,
-    new: Option<&Node>,
-) -> Result<Option<Frame>> {
-    if let (Some(old), Some(new)) = (old, new)
-        && same(old, new)
-    {
-        return Ok(None);
+/// What is known of a directory without reading it.
+type Known<'a> = dyn Fn(u32, &Stored) -> Option<Listing> + 'a;
+
+/// Where directories come from.
+struct Reader<'a> {
+    objects: &'a Objects,
+    known: &'a Known<'a>,
+    met: Met,
+}
+
+impl Reader<'_> {
+    /// The frame of one directory; none where both sides are the same.
+    fn open(&mut self, path: Vec<u8>, old: Option<&Node>, new: Option<&Node>) -> Result<Option<Frame>> {
+        if let (Some(old), Some(new)) = (old, new)
+            && same(old, new)
+        {
+            return Ok(None);
+        }
+        let new = new.map(|new| self.load(new, None)).transpose()?;
+        let slot = new.as_ref().and_then(|new| new.slot);
+        let old = old.map(|old| self.load(old, slot)).transpose()?;
+        Ok(Some(Frame { path, old, new, at_old: 0, at_new: 0 }))
     }
-    let mut load = |node: Option<&Node>| -> Result<Option<Arc<Listing>>> {
-        let Some(node) = node else { return Ok(None) };
-        let listing = node.load(objects)?;
-        let tree = if let Node::Stored(stored) = node { Some(stored.tree) } else { None };
-        met.dir(tree, listing.entries.len())?;
-        Ok(Some(listing))
-    };
-    Ok(Some(Frame { path, old: load(old)?, new: load(new)?, at_old: 0, at_new: 0 }))
+
+    fn load(&mut self, node: &Node, slot: Option<u32>) -> Result<Arc<Listing>> {
+        let (tree, known) = match node {
+            Node::Stored(stored) => (Some(stored.tree), slot.and_then(|slot| (self.known)(slot, stored))),
+            Node::Loaded(_) => (None, None),
+        };
+        let listing = known.map_or_else(|| node.load(self.objects), |known| Ok(Arc::new(known)))?;
+        self.met.dir(tree, listing.entries.len())?;
+        Ok(listing)
+    }
 }
 
 impl EntryInfo {

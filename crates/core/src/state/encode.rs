@@ -5,22 +5,22 @@ use std::sync::Arc;
 use ckpt_pack::Kind;
 
 use super::facts::{self, CHILD, Defaults, SELF};
-use super::{Entry, EntryKind, Listing, Node};
+use super::{Entry, EntryKind, Listing, Node, Stored};
 use crate::commit::Commit;
 use crate::objects::Objects;
 use crate::{ObjectId, Result};
 
 /// Takes objects: into a pack, or only their ids.
-pub(crate) trait ObjectSink {
+pub(crate) trait ObjectSink: Sync {
     /// Stores an object where the store has it not yet, and gives its id.
-    fn put(&mut self, kind: Kind, content: &[u8]) -> Result<ObjectId>;
+    fn put(&self, kind: Kind, content: &[u8]) -> Result<ObjectId>;
 }
 
 /// A sink that stores nothing.
 pub(crate) struct HashOnly;
 
 impl ObjectSink for HashOnly {
-    fn put(&mut self, kind: Kind, content: &[u8]) -> Result<ObjectId> {
+    fn put(&self, kind: Kind, content: &[u8]) -> Result<ObjectId> {
         hash(kind, content)
     }
 }
@@ -46,100 +46,136 @@ impl Encoded {
     }
 }
 
-/// A directory that is being encoded.
-struct Frame {
-    listing: Arc<Listing>,
-    inherited: Defaults,
-    defaults: Defaults,
-    /// Entry to look at next.
-    next: usize,
-    /// Ids of the subdirectories before `next`, in order.
-    done: Vec<Encoded>,
-}
-
-impl Frame {
-    fn new(listing: Arc<Listing>, inherited: Defaults) -> Self {
-        let defaults = facts::choose_defaults(&listing, inherited);
-        Self { listing, inherited, defaults, next: 0, done: Vec::new() }
+impl Stored {
+    /// The same as what was encoded.
+    fn encoded(self) -> Encoded {
+        Encoded { tree: self.tree, facts: self.facts, inherited: self.inherited }
     }
 }
 
-/// Puts the trees and facts of `root` into `sink`, children before parents, and tells `on_dir` the ids of each
-/// directory that a walk saw. Subdirectories that the store holds already are not looked into.
-pub(crate) fn encode(
+/// A directory that is to be encoded.
+struct Dir {
+    listing: Arc<Listing>,
+    inherited: Defaults,
+    defaults: Defaults,
+    /// Number of its parent, and which of the parent's subdirectories it is; 0 and 0 for the root.
+    parent: usize,
+    place: usize,
+    /// Ids of its subdirectories, in the order of its entries; `None` until they are encoded.
+    below: Vec<Option<Encoded>>,
+}
+
+/// A level with fewer directories is over before a thread has started.
+const ALONE: usize = 64;
+
+/// Puts the trees and facts of `root` into `sink`, children before parents. Subdirectories that the store holds already
+/// are not looked into.
+pub(crate) fn encode(root: &Node, objects: &Objects, sink: &dyn ObjectSink, threads: usize) -> Result<Encoded> {
+    encode_with(root, objects, sink, threads, &mut |_, _| {})
+}
+
+/// Like [`encode`]; tells `on_dir` the ids of each directory that a walk saw.
+pub(crate) fn encode_with(
     root: &Node,
     objects: &Objects,
-    sink: &mut dyn ObjectSink,
+    sink: &dyn ObjectSink,
+    threads: usize,
     on_dir: &mut dyn FnMut(u32, Encoded),
 ) -> Result<Encoded> {
     let inherited = Defaults::default();
     if let Node::Stored(stored) = root
         && stored.inherited == inherited
     {
-        return Ok(Encoded { tree: stored.tree, facts: stored.facts, inherited });
+        return Ok(stored.encoded());
     }
-    // Work without recursion: 2,000 levels are allowed, and callers' stacks are small.
-    let mut frames = vec![Frame::new(root.load(objects)?, inherited)];
-    loop {
-        let Some(frame) = frames.last_mut() else { unreachable!("the root's frame ends the loop") };
-        let listing = Arc::clone(&frame.listing);
-        let Some(entry) = listing.entries.get(frame.next) else {
-            let encoded = finish(frame, sink)?;
-            if let Some(slot) = frame.listing.slot {
+    let (mut dirs, levels) = levels(root, objects)?;
+    // Level by level from the deepest: the directories of one do not need each other.
+    for level in levels.windows(2).rev() {
+        let (start, end) = (level[0], level[1]);
+        let share = if end - start < ALONE { end - start } else { (end - start).div_ceil(threads.max(1)) };
+        let encode_all = |dirs: &[Dir]| dirs.iter().map(|dir| dir.encode(sink)).collect::<Result<Vec<_>>>();
+        let shares = ckpt_fs::in_parallel(dirs[start..end].chunks(share.max(1)), encode_all);
+        let encoded = shares.into_iter().collect::<Result<Vec<_>>>()?.concat();
+        for (number, encoded) in (start..end).zip(encoded) {
+            let Dir { parent, place, .. } = dirs[number];
+            if let Some(slot) = dirs[number].listing.slot {
                 on_dir(slot, encoded);
             }
-            frames.pop();
-            match frames.last_mut() {
-                Some(parent) => parent.done.push(encoded),
-                None => return Ok(encoded),
+            if number == 0 {
+                return Ok(encoded);
             }
-            continue;
-        };
-        frame.next += 1;
-        match &entry.dir {
-            None => {}
-            Some(Node::Stored(stored)) if stored.inherited == frame.defaults => {
-                frame.done.push(Encoded { tree: stored.tree, facts: stored.facts, inherited: stored.inherited });
-            }
-            Some(node) => {
-                let inherited = frame.defaults;
-                frames.push(Frame::new(node.load(objects)?, inherited));
-            }
+            dirs[parent].below[place] = Some(encoded);
         }
+        dirs.truncate(start);
     }
+    unreachable!("the root is in the first level")
 }
 
-fn finish(frame: &Frame, sink: &mut dyn ObjectSink) -> Result<Encoded> {
-    let mut tree: Vec<(&Entry, ObjectId)> = Vec::with_capacity(frame.listing.entries.len());
-    let mut facts: Vec<(Vec<u8>, u32, ObjectId)> = Vec::new();
-    let mut dirs = frame.done.iter();
-    for entry in &frame.listing.entries {
-        let mut id = entry.id;
-        if entry.kind == EntryKind::Dir
-            && let Some(encoded) = dirs.next()
-        {
-            id = encoded.tree;
-            if let Some(child) = encoded.facts {
-                facts.push(([&[CHILD], entry.name.as_slice()].concat(), 0o40_000, child));
-            }
+/// The directories that are to be encoded, parents before children, and where each level begins; the last number is where
+/// the last one ends.
+fn levels(root: &Node, objects: &Objects) -> Result<(Vec<Dir>, Vec<usize>)> {
+    let mut dirs = vec![Dir::new(root.load(objects)?, Defaults::default(), 0, 0)];
+    let mut levels = vec![0, 1];
+    let mut next = 0;
+    while next < dirs.len() {
+        let listing = Arc::clone(&dirs[next].listing);
+        let inherited = dirs[next].defaults;
+        for node in listing.entries.iter().filter_map(|entry| entry.dir.as_ref()) {
+            let place = dirs[next].below.len();
+            let encoded = match node {
+                Node::Stored(stored) if stored.inherited == inherited => Some(stored.encoded()),
+                _ => {
+                    dirs.push(Dir::new(node.load(objects)?, inherited, next, place));
+                    None
+                }
+            };
+            dirs[next].below.push(encoded);
         }
-        tree.push((entry, id));
+        next += 1;
+        if levels.last() == Some(&next) && next < dirs.len() {
+            levels.push(dirs.len());
+        }
     }
-    let own = facts::encode_self(&frame.listing, frame.inherited, frame.defaults);
-    if !own.is_empty() {
-        facts.push((SELF.to_vec(), 0o100_644, sink.put(Kind::Blob, &own)?));
+    Ok((dirs, levels))
+}
+
+impl Dir {
+    fn new(listing: Arc<Listing>, inherited: Defaults, parent: usize, place: usize) -> Self {
+        let defaults = facts::choose_defaults(&listing, inherited);
+        Self { listing, inherited, defaults, parent, place, below: Vec::new() }
     }
-    let tree = sink.put(
-        Kind::Tree,
-        &encode_tree(tree.into_iter().map(|(entry, id)| (entry.name.as_slice(), git_mode(entry), id))),
-    )?;
-    let facts = if facts.is_empty() {
-        None
-    } else {
-        let entries = facts.iter().map(|(name, mode, id)| (name.as_slice(), *mode, *id));
-        Some(sink.put(Kind::Tree, &encode_tree(entries))?)
-    };
-    Ok(Encoded { tree, facts, inherited: frame.inherited })
+
+    /// Puts its tree and its facts; everything below it is encoded.
+    fn encode(&self, sink: &dyn ObjectSink) -> Result<Encoded> {
+        let mut tree: Vec<(&Entry, ObjectId)> = Vec::with_capacity(self.listing.entries.len());
+        let mut facts: Vec<(Vec<u8>, u32, ObjectId)> = Vec::new();
+        let mut below = self.below.iter();
+        for entry in &self.listing.entries {
+            let mut id = entry.id;
+            if entry.dir.is_some()
+                && let Some(Some(encoded)) = below.next()
+            {
+                id = encoded.tree;
+                if let Some(child) = encoded.facts {
+                    facts.push(([&[CHILD], entry.name.as_slice()].concat(), 0o40_000, child));
+                }
+            }
+            tree.push((entry, id));
+        }
+        let own = facts::encode_self(&self.listing, self.inherited, self.defaults);
+        if !own.is_empty() {
+            facts.push((SELF.to_vec(), 0o100_644, sink.put(Kind::Blob, &own)?));
+        }
+        let tree = tree.into_iter().map(|(entry, id)| (entry.name.as_slice(), git_mode(entry), id));
+        let tree = sink.put(Kind::Tree, &encode_tree(tree))?;
+        let facts = if facts.is_empty() {
+            None
+        } else {
+            let entries = facts.iter().map(|(name, mode, id)| (name.as_slice(), *mode, *id));
+            Some(sink.put(Kind::Tree, &encode_tree(entries))?)
+        };
+        Ok(Encoded { tree, facts, inherited: self.inherited })
+    }
 }
 
 /// The blob of facts and the tree of one directory that has its default modes alone, subdirectories by their names.
@@ -201,11 +237,7 @@ pub(crate) fn tree_entries(bytes: &[u8]) -> impl Iterator<Item = Option<(u32, &[
 }
 
 /// Puts the facts commit of a state: a tree of `facts` and `rules`, without a date, so that equal facts are one object.
-pub(crate) fn encode_facts_commit(
-    sink: &mut dyn ObjectSink,
-    facts: Option<ObjectId>,
-    rules: &[u8],
-) -> Result<ObjectId> {
+pub(crate) fn encode_facts_commit(sink: &dyn ObjectSink, facts: Option<ObjectId>, rules: &[u8]) -> Result<ObjectId> {
     let rules = sink.put(Kind::Blob, rules)?;
     let mut entries = vec![(b"rules".as_slice(), 0o100_644, rules)];
     entries.extend(facts.map(|facts| (b"facts".as_slice(), 0o40_000, facts)));
@@ -227,5 +259,41 @@ mod tests {
         assert_eq!(names, [b"a-b".to_vec(), b"a.b".to_vec(), b"a".to_vec()]);
         assert_eq!(hash(Kind::Tree, b"").unwrap(), ObjectId::EMPTY_TREE);
         assert!(tree_entries(&bytes[..bytes.len() - 1]).any(|entry| entry.is_none()));
+    }
+
+    fn entry(name: String, dir: Option<Node>) -> Entry {
+        let kind = if dir.is_some() { EntryKind::Dir } else { EntryKind::File };
+        let id = hash(Kind::Blob, name.as_bytes()).unwrap();
+        Entry { name: name.into_bytes(), kind, mode: if dir.is_some() { 0o755 } else { 0o640 }, id, dir }
+    }
+
+    /// A directory with `width` others in it, each of them with as many, and so on, and a file in each.
+    fn wide(width: u32, levels: u32, slot: &mut u32) -> Node {
+        let mut listing = Listing::of_slot(*slot);
+        *slot += 1;
+        listing.entries.push(entry(format!("a file {slot}"), None));
+        if levels > 0 {
+            listing
+                .entries
+                .extend((0..width).map(|name| entry(format!("d{name:03}"), Some(wide(width, levels - 1, slot)))));
+        }
+        Node::Loaded(Arc::new(listing))
+    }
+
+    #[test]
+    fn any_number_of_threads_encodes_the_same() {
+        let mut dirs = 0;
+        let root = wide(12, 3, &mut dirs);
+        let objects = Objects::none(std::path::Path::new("/")).unwrap();
+        let of = |threads| {
+            let mut told = std::collections::BTreeMap::new();
+            let on_dir = &mut |slot, encoded| assert!(told.insert(slot, encoded).is_none(), "{slot} twice");
+            let root = encode_with(&root, &objects, &HashOnly, threads, on_dir).unwrap();
+            assert_eq!((told.len(), told[&0]), (dirs as usize, root));
+            told
+        };
+        let alone = of(1);
+        assert!(alone == of(2) && alone == of(7) && alone == of(0));
+        assert!(alone[&0].facts.is_some(), "the mode of the files is not that of a Git tree");
     }
 }

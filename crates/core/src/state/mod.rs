@@ -18,9 +18,9 @@ use crate::commit::Commit;
 use crate::objects::Objects;
 use crate::{Error, ObjectFault, ObjectId, Reason, Result};
 
-pub(crate) use diff::{Change, changes};
+pub(crate) use diff::{Change, changes, changes_with};
 pub(crate) use edit::{find, omit, remove, replace, subtract, unomit};
-pub(crate) use encode::{Encoded, HashOnly, ObjectSink, encode, encode_facts_commit, tree_entries};
+pub(crate) use encode::{Encoded, HashOnly, ObjectSink, encode, encode_facts_commit, encode_with, tree_entries};
 pub(crate) use facts::{Defaults, omitted};
 pub(crate) use names::{Name, judge_name};
 
@@ -155,7 +155,7 @@ impl Node {
     pub(crate) fn load(&self, objects: &Objects) -> Result<Arc<Listing>> {
         match self {
             Self::Loaded(listing) => Ok(Arc::clone(listing)),
-            Self::Stored(stored) => objects.listing(*stored, || stored.load(objects)),
+            Self::Stored(stored) => objects.listings().get(*stored, || stored.load(objects)),
         }
     }
 }

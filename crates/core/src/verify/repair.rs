@@ -189,7 +189,7 @@ impl Repair<'_> {
         }
     }
 
-    fn take_from_other_stores(&self, missing: &BTreeSet<ObjectId>, mut ingest: &StoreIngest<'_>) -> Result<()> {
+    fn take_from_other_stores(&self, missing: &BTreeSet<ObjectId>, ingest: &StoreIngest<'_>) -> Result<()> {
         let store = self.session.store;
         for entry in registry::stores(&store.layout.checkpoint_dir)? {
             if entry.path == store.path || matches!(entry.state, StoreState::NotOurs) {
@@ -213,7 +213,7 @@ impl Repair<'_> {
     fn take_from_worktree(&self, missing: &BTreeSet<ObjectId>, ingest: &StoreIngest<'_>) -> Result<()> {
         let wanted = Wanted { missing, ingest };
         let against = Against { tip: None, head: None, clock: None };
-        match snapshot::take(self.session.store, &against, &wanted, &mut &wanted) {
+        match snapshot::take(self.session.store, &against, &wanted) {
             Ok(_) | Err(Error::Workspace { .. }) => Ok(()),
             Err(err) => Err(err),
         }
@@ -261,24 +261,18 @@ struct Wanted<'a> {
     ingest: &'a StoreIngest<'a>,
 }
 
-impl Ingest for Wanted<'_> {
-    fn blob(&self, content: &[u8]) -> Result<ObjectId> {
-        let id = HashOnly.put(Kind::Blob, content)?;
-        if self.missing.contains(&id) { self.ingest.blob(content) } else { Ok(id) }
+impl ObjectSink for Wanted<'_> {
+    fn put(&self, kind: Kind, content: &[u8]) -> Result<ObjectId> {
+        let id = HashOnly.put(kind, content)?;
+        if self.missing.contains(&id) { self.ingest.put(kind, content) } else { Ok(id) }
     }
+}
 
+impl Ingest for Wanted<'_> {
     fn stream(&self, file: &mut File, size: u64) -> Result<Option<ObjectId>> {
         match HashOnly.stream(file, size)? {
             Some(id) if self.missing.contains(&id) => self.ingest.stream(file, size),
             other => Ok(other),
         }
-    }
-}
-
-impl ObjectSink for &Wanted<'_> {
-    fn put(&mut self, kind: Kind, content: &[u8]) -> Result<ObjectId> {
-        let id = HashOnly.put(kind, content)?;
-        let mut ingest = self.ingest;
-        if self.missing.contains(&id) { ingest.put(kind, content) } else { Ok(id) }
     }
 }

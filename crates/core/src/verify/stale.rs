@@ -43,7 +43,7 @@ pub(super) fn find(store: &Inner, repair: bool) -> Result<Vec<Fault>> {
 fn differences(store: &Inner, tip: &Operation) -> Result<Vec<Vec<u8>>> {
     let look = |tip| -> Result<Node> {
         let against = Against { tip, head: None, clock: None };
-        Ok(snapshot::take(store, &against, &HashOnly, &mut HashOnly)?.root)
+        Ok(snapshot::take(store, &against, &HashOnly)?.root)
     };
     let (with, without) = (look(Some(tip))?, look(None)?);
     let changes = state::changes(&store.objects, Some(&with), Some(&without))?;

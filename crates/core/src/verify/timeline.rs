@@ -162,7 +162,7 @@ impl Reader<'_> {
 /// The new tip; `None` when nothing has to change.
 pub(super) fn rebuild(
     store: &Inner,
-    mut ingest: &StoreIngest<'_>,
+    ingest: &StoreIngest<'_>,
     slots: &[Slot],
     missing: &dyn Fn(&ObjectId) -> bool,
 ) -> Result<Option<OperationId>> {
