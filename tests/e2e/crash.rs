@@ -413,6 +413,26 @@ fn an_error_while_a_pack_is_published_leaves_no_half_of_it_l35() {
     }
 }
 
+#[test]
+fn a_shortage_while_a_killed_reset_is_finished_leaves_no_temporary_l30() {
+    let killed = || {
+        let operations = operations_of(one_edit().call(["reset", "HEAD"]), "kill").1;
+        let sandbox = one_edit();
+        let after_exchange = step_of(&operations, "exchange", 0) + 1;
+        let _ = sandbox.call(["reset", "HEAD"]).fault(after_exchange, "kill").run().killed();
+        assert!(sandbox.tree().paths().len() > 1, "nothing is left over");
+        sandbox
+    };
+    let openings = operations_of(killed().call(["status"]), "emfile").1.len() as u64;
+    for at in 1..=openings {
+        let sandbox = killed();
+        let output = sandbox.call(["status"]).fault(at, "emfile").run();
+        let _ = sandbox.ckpt("status").ok();
+        assert_eq!(sandbox.text("a"), "one", "opening {at}: {output}");
+        assert_eq!(sandbox.tree().paths(), ["a"], "opening {at}: {output}");
+    }
+}
+
 /// A reader that keeps its place in a sample writes without the lock.
 #[test]
 fn a_temporary_that_goes_while_it_is_swept_is_swept() {

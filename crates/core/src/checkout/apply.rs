@@ -14,6 +14,7 @@ use ckpt_fs::{Dir, Durability, Stat};
 
 use super::give_back::{Returned, give_back};
 use super::step::{Seen, Step, info_of};
+use crate::error::Context;
 use crate::objects::Objects;
 use crate::path::{join, split};
 use crate::state::EntryInfo;
@@ -110,12 +111,14 @@ impl<'a> Apply<'a> {
     /// single path objects to is a conflict, and the others are done.
     pub(crate) fn run(mut self, steps: &[Step]) -> Result<Applied> {
         self.total = steps.len() as u64;
-        let result = self.phases(steps);
+        let mut result = self.phases(steps);
         // Modes go back whatever happened.
         let loosened = std::mem::take(&mut self.loosened);
         for (path, mode) in loosened {
-            if let Ok(dir) = self.root.open_beneath(&path) {
-                let _ = dir.set_self_mode(u32::from(mode));
+            match self.root.open_beneath(&path).or_short("open", absolute(self.store, &path)) {
+                Ok(Ok(dir)) => drop(dir.set_self_mode(u32::from(mode))),
+                Ok(Err(_)) => {}
+                Err(short) => result = result.and(Err(short)),
             }
         }
         result.map(|()| self.applied)

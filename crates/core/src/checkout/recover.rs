@@ -347,7 +347,8 @@ fn tighten(store: &Inner, root: &Dir, steps: &[Step], state: &Node, root_mode: O
                 .filter(|entry| entry.kind == EntryKind::Dir)
                 .map(|entry| entry.mode)
         };
-        let (Some(wanted), Ok(dir)) = (wanted, root.open_beneath(path)) else { continue };
+        let Some(wanted) = wanted else { continue };
+        let Ok(dir) = root.open_beneath(path).or_short("open", absolute(store, path))? else { continue };
         let Ok(stat) = dir.stat_self() else { continue };
         let wanted = u32::from(wanted);
         if stat.mode & 0o777 != wanted && stat.mode & 0o777 == wanted | 0o700 {

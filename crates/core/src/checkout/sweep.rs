@@ -10,6 +10,7 @@ use super::apply::{TMP, absolute};
 use super::give_back::{Returned, give_back};
 use super::journal::Journal;
 use super::step::{Seen, Step, info_of};
+use crate::error::Context;
 use crate::path::{join, split};
 use crate::store::Inner;
 use crate::{EntryKind, Error, RepoPath, Result};
@@ -31,10 +32,8 @@ pub(super) fn sweep_temporaries(store: &Inner, root: &Dir, journal: &Journal, st
     let mut swept = Swept::default();
     let mut names = Entries::default();
     for path in dirs {
-        let Ok(dir) = root.open_beneath(path) else { continue };
-        if dir.read_entries(&mut names).is_err() {
-            continue;
-        }
+        let listed = root.open_beneath(path).and_then(|dir| dir.read_entries(&mut names).map(|()| dir));
+        let Ok(dir) = listed.or_short("read", absolute(store, path))? else { continue };
         for entry in names.iter() {
             let Some(digits) = entry.name.strip_prefix(prefix.as_bytes()) else { continue };
             let digits = digits.strip_suffix(b"o").unwrap_or(digits);
@@ -79,7 +78,7 @@ fn is_ours_or_held(store: &Inner, dir: &Dir, tmp: &[u8], step: &Step) -> Result<
     let Some(to) = step.to.filter(|to| to.kind == EntryKind::File && found.kind == EntryKind::File) else {
         return Ok(false);
     };
-    let Ok(file) = dir.open_file(tmp) else { return Ok(false) };
+    let Ok(file) = dir.open_file(tmp).or_short("open", absolute(store, &step.path))? else { return Ok(false) };
     let mut begin = Beginning { file, differs: false, ended: false };
     store.objects.stream_blob(to.id, &mut begin, &absolute(store, &step.path))?;
     Ok(!begin.differs && begin.is_at_end())

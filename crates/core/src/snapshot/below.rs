@@ -91,6 +91,7 @@ pub(crate) fn take_below(
         horizon_ns: i64::MIN,
         skip: store_inside(store),
         temporaries: None,
+        shortage: Arc::default(),
     };
     let seen = walk.run(Start { path: path.as_bytes().to_vec(), stat, head: head_dir, cached: None })?;
     let kept = seen.omitted.iter().any(|omitted| omitted.path == *path && omitted.reason == Reason::Unreadable);

@@ -107,6 +107,7 @@ pub(crate) fn take(store: &Inner, against: &Against<'_>, ingest: &dyn Ingest) ->
         cache_knows_head: cache.as_ref().is_some_and(|cache| cache.basis.head == head_id),
         ingest,
         horizon_ns,
+        shortage: Arc::default(),
         skip: store_inside(store),
         temporaries: checkout::temporaries(store)?,
     };

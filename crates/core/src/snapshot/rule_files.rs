@@ -114,11 +114,20 @@ fn rule_file(place: &Place<'_>, name: &[u8], notices: &mut Vec<Notice>) -> Resul
         Ok(stat) if stat.kind != FileKind::File => return Ok(None),
         Ok(stat) => {
             if let Some(known) = known.filter(|known| is_unchanged(known, &stat)) {
-                let (root, path) = (Arc::clone(&place.shared.walk.root), place.job.path.clone());
-                let name = name.to_vec();
+                let walk = place.shared.walk;
+                let (root, shortage) = (Arc::clone(&walk.root), Arc::clone(&walk.shortage));
+                let (path, name) = (place.job.path.clone(), name.to_vec());
+                let full_path = walk.root_path.join(OsStr::from_bytes(&crate::path::join(&path, &name)));
                 let load = move || {
                     let read = root.open_beneath(&path).and_then(|dir| dir.read_file(&name, MAX_BYTES));
-                    read.ok().flatten().unwrap_or_default()
+                    match read.or_short("read", &full_path) {
+                        // It went since the walk looked.
+                        Ok(read) => read.ok().flatten().unwrap_or_default(),
+                        Err(short) => {
+                            shortage.tell(short);
+                            Vec::new()
+                        }
+                    }
                 };
                 return Ok(Some(RuleFile { id: known.id, content: RuleContent::Load(Box::new(load)) }));
             }

@@ -44,6 +44,17 @@ pub(crate) struct Walk<'a> {
     pub(crate) skip: Option<(u64, u64)>,
     /// Begin of names that are passed over: temporaries of a restore that is running or was interrupted.
     pub(crate) temporaries: Option<Vec<u8>>,
+    pub(crate) shortage: Arc<Shortage>,
+}
+
+/// An error of somebody who could not hand it on, and had to answer all the same: the walk is worth nothing then.
+#[derive(Default)]
+pub(crate) struct Shortage(Mutex<Option<Error>>);
+
+impl Shortage {
+    pub(super) fn tell(&self, err: Error) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(err);
+    }
 }
 
 /// A directory to be looked at.
@@ -272,7 +283,8 @@ impl Walk<'_> {
             });
         }
         let queue = shared.queue.into_inner().unwrap_or_else(PoisonError::into_inner);
-        if let Some(err) = queue.error {
+        let short = self.shortage.0.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(err) = queue.error.or(short) {
             return Err(err);
         }
         Ok(gather(workers, queue.slots as usize))

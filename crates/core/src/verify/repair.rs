@@ -196,10 +196,8 @@ impl Repair<'_> {
                 continue;
             }
             // Another store may be in any condition: what it cannot give is looked for in the next one.
-            let opened = Dir::open(&entry.path).context("open", &entry.path).and_then(|dir| {
-                check_owner(&dir, &entry.path, 0o022)?;
-                Objects::open(&dir, &entry.path)
-            });
+            let Ok(dir) = Dir::open(&entry.path).or_short("open", &entry.path)? else { continue };
+            let opened = check_owner(&dir, &entry.path, 0o022).and_then(|()| Objects::open(&dir, &entry.path));
             let Ok(objects) = opened else { continue };
             for id in missing {
                 if let Ok((kind, content)) = objects.read(*id) {
