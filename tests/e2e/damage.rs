@@ -65,7 +65,7 @@ fn lose(path: &Path) {
 
 #[test]
 fn own_files_are_made_again_c36_x4() {
-    for file in ["ckpt/stat-cache", "ckpt/worktree", "config", "HEAD"] {
+    for file in ["ckpt/stat-cache", "ckpt/stat-cache-changes", "ckpt/worktree", "config", "HEAD"] {
         for damage in [nul, cut, lose] {
             let sandbox = Sandbox::new();
             sandbox.write("a", "one");

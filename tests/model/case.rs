@@ -4,6 +4,7 @@
 
 use std::fmt;
 use std::ops::Range;
+use std::path::{Path, PathBuf};
 
 use proptest::bool::weighted;
 use proptest::collection::vec;
@@ -88,12 +89,31 @@ pub(crate) enum Act {
     Status,
     /// Lets so much time go by that the stat cache trusts what it sees; then saves.
     WaitAndSave,
-    LoseCache,
-    SpoilCache(u16),
-    /// A cache of before is put back.
-    OldCache,
+    LoseCache(CacheFile),
+    SpoilCache(CacheFile, u16),
+    /// A file of before is put back.
+    OldCache(CacheFile),
     /// A new handle, with or without the excludes.
     Reopen(bool),
+}
+
+/// A file of the stat cache.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum CacheFile {
+    Whole,
+    Changes,
+}
+
+impl CacheFile {
+    pub(crate) const ALL: [Self; 2] = [Self::Whole, Self::Changes];
+
+    /// Its place in a store.
+    pub(crate) fn of(self, store: &Path) -> PathBuf {
+        store.join(match self {
+            Self::Whole => "ckpt/stat-cache",
+            Self::Changes => "ckpt/stat-cache-changes",
+        })
+    }
 }
 
 #[derive(Clone, Debug)]
@@ -200,6 +220,10 @@ pub(crate) fn number() -> impl Strategy<Value = u16> {
     any::<u16>().no_shrink()
 }
 
+fn cache_file() -> impl Strategy<Value = CacheFile> {
+    prop_oneof![Just(CacheFile::Whole), Just(CacheFile::Changes)]
+}
+
 pub(crate) fn round() -> impl Strategy<Value = Round> {
     let act = prop_oneof![
         8 => Just(Act::Save),
@@ -207,9 +231,9 @@ pub(crate) fn round() -> impl Strategy<Value = Round> {
         2 => Just(Act::SaveTwice),
         3 => Just(Act::Status),
         3 => Just(Act::WaitAndSave),
-        1 => Just(Act::LoseCache),
-        1 => number().prop_map(Act::SpoilCache),
-        1 => Just(Act::OldCache),
+        1 => cache_file().prop_map(Act::LoseCache),
+        1 => (cache_file(), number()).prop_map(|(file, number)| Act::SpoilCache(file, number)),
+        2 => cache_file().prop_map(Act::OldCache),
         2 => any::<bool>().prop_map(Act::Reopen),
     ];
     (weighted(1.0), vec(edit(), 0..4), act, vec(restore(), 1..4)).prop_map(|(is_played, edits, act, restores)| Round {

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use ckpt_core::{Contents, Notice, VerifyOptions};
 
-use super::case::Hand;
+use super::case::{CacheFile, Hand};
 use super::deed::Look;
 use super::disk::{first_difference, stamps};
 use super::world::{World, ensure, text};
@@ -19,10 +19,14 @@ impl World<'_> {
             Hand::Library => self.verify_by_library(look)?,
             Hand::Binary(_) => self.verify_by_binary(look)?,
         };
-        let cache = self.store.path().join("ckpt/stat-cache");
-        // A stat cache that was made unreadable is a fault until the next save.
-        let is_spoilt = self.spoilt_cache.is_some() && fs::read(&cache).ok() == self.spoilt_cache;
-        let is_known = |file: &Option<PathBuf>| file.as_ref() == Some(&cache) && (is_spoilt || look == Look::Repair);
+        let caches = CacheFile::ALL.map(|file| file.of(self.store.path()));
+        // A file of the stat cache that was made unreadable is a fault until the next save.
+        let is_there = |(file, bytes): &(PathBuf, Vec<u8>)| fs::read(file).ok().as_ref() == Some(bytes);
+        let is_spoilt = self.spoilt_cache.iter().any(is_there);
+        let is_known = |file: &Option<PathBuf>| {
+            let is_cache = file.as_ref().is_some_and(|file| caches.contains(file));
+            is_cache && (is_spoilt || look == Look::Repair)
+        };
         ensure(faults.iter().all(is_known), || format!("{look:?} finds {faults:?}"))?;
         ensure(is_whole || is_spoilt, || format!("{look:?} finds that it is not whole"))?;
         let after = (stamps(&self.root), stamps(self.store.path()));

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use ckpt_core::{CheckpointId, CheckpointStore, Durability, OperationKind, RuleOptions, StoreOptions};
 
-use super::case::{Act, Case, Hand, Round};
+use super::case::{Act, CacheFile, Case, Hand, Round};
 use super::disk::{Bytes, Disk, Entry, difference, scan};
 use super::edit;
 use super::fate::Fate;
@@ -64,9 +64,9 @@ pub(crate) struct World<'a> {
     pub(crate) redo: Vec<Op>,
     pub(crate) exclude: Vec<&'static str>,
     pub(crate) counts: Counts,
-    old_cache: Option<Vec<u8>>,
+    old_cache: BTreeMap<CacheFile, Vec<u8>>,
     /// The stat cache as it was made unreadable.
-    pub(crate) spoilt_cache: Option<Vec<u8>>,
+    pub(crate) spoilt_cache: Vec<(PathBuf, Vec<u8>)>,
     /// What was done, for people.
     story: String,
 }
@@ -115,8 +115,8 @@ impl<'a> World<'a> {
             redo: Vec::new(),
             exclude: case.exclude.clone(),
             counts: Counts::default(),
-            old_cache: None,
-            spoilt_cache: None,
+            old_cache: BTreeMap::new(),
+            spoilt_cache: Vec::new(),
             story: String::new(),
         }
     }
@@ -169,7 +169,6 @@ impl<'a> World<'a> {
 
     fn act(&mut self, act: Act) -> Result<(), String> {
         self.counts.steps += 1;
-        let cache = self.store.path().join("ckpt/stat-cache");
         match act {
             Act::Save => self.save(false, Hand::Library)?,
             Act::SaveAlways => self.save(true, Hand::Library)?,
@@ -191,10 +190,11 @@ impl<'a> World<'a> {
                 std::thread::sleep(Duration::from_millis(25));
                 self.save(false, Hand::Library)?;
             }
-            Act::LoseCache => {
-                let _ = fs::remove_file(cache);
+            Act::LoseCache(file) => {
+                let _ = fs::remove_file(file.of(self.store.path()));
             }
-            Act::SpoilCache(at) => {
+            Act::SpoilCache(file, at) => {
+                let cache = file.of(self.store.path());
                 if let Some(mut bytes) = fs::read(&cache).ok().filter(|bytes| !bytes.is_empty()) {
                     let length = bytes.len();
                     if at % 4 == 0 {
@@ -202,16 +202,17 @@ impl<'a> World<'a> {
                     } else {
                         bytes[usize::from(at) % length] ^= 0x55;
                     }
-                    fs::write(cache, &bytes).unwrap();
-                    self.spoilt_cache = Some(bytes);
+                    fs::write(&cache, &bytes).unwrap();
+                    self.spoilt_cache.push((cache, bytes));
                 }
             }
-            Act::OldCache => {
+            Act::OldCache(file) => {
+                let cache = file.of(self.store.path());
                 let now = fs::read(&cache).ok();
-                if let Some(old) = self.old_cache.take() {
+                if let Some(old) = self.old_cache.remove(&file) {
                     fs::write(cache, old).unwrap();
                 }
-                self.old_cache = now;
+                self.old_cache.extend(now.map(|now| (file, now)));
             }
             Act::Reopen(with_exclude) => {
                 self.exclude = if with_exclude { self.case.exclude.clone() } else { Vec::new() };

@@ -117,26 +117,41 @@ fn own_dir() -> std::io::Result<(Dir, Vec<u8>)> {
     Ok((Dir::open(base())?, format!("ckpt-fuzz-{}", ckpt_fs::token()?).into_bytes()))
 }
 
-/// A stat cache. The first byte says whether its checksum and its length are put right.
+/// A stat cache, and a file of its changes. The first byte says whether checksums and lengths are put right (1) and
+/// whether there are changes (2), which are then made to be of the cache; the next two how long the cache is.
 pub fn stat_cache(bytes: &[u8]) {
-    let Some((&mend, rest)) = bytes.split_first() else { return };
-    let mut bytes = rest.to_vec();
-    if mend & 1 != 0 && bytes.len() >= 24 {
-        let len = bytes.len() as u64;
-        bytes[16..24].copy_from_slice(&len.to_le_bytes());
-        let crc = crc32fast::hash(&bytes[16..]);
-        bytes[12..16].copy_from_slice(&crc.to_le_bytes());
+    let Some((&[mend, a, b], rest)) = bytes.split_first_chunk() else { return };
+    let len = if mend & 2 != 0 { usize::from(u16::from_le_bytes([a, b])).min(rest.len()) } else { rest.len() };
+    let (mut base, mut changes) = (rest[..len].to_vec(), rest[len..].to_vec());
+    let put_right = |bytes: &mut Vec<u8>| {
+        if mend & 1 != 0 && bytes.len() >= 24 {
+            let len = bytes.len() as u64;
+            bytes[16..24].copy_from_slice(&len.to_le_bytes());
+            let crc = crc32fast::hash(&bytes[16..]);
+            bytes[12..16].copy_from_slice(&crc.to_le_bytes());
+        }
+    };
+    put_right(&mut base);
+    let len = rest.len();
+    let Some(mut cache) = StatCache::decode(base.clone(), None) else { return };
+    if mend & 2 != 0 {
+        if changes.len() >= 172 {
+            // Its checksum, its time and its operation.
+            changes[140..144].copy_from_slice(&base[12..16]);
+            changes[144..152].copy_from_slice(&base[24..32]);
+            changes[152..172].copy_from_slice(&base[72..92]);
+        }
+        put_right(&mut changes);
+        let _ = cache.change(changes, None);
     }
-    let len = bytes.len();
-    let Some(cache) = StatCache::decode(bytes, None) else { return };
-    assert!(cache.basis.packs.len() <= len / 28, "more packs than bytes");
+    assert!(cache.basis().packs.len() <= len / 28, "more packs than bytes");
     for number in (0..1000).chain(u32::MAX - 2..=u32::MAX) {
         if let Some(dir) = cache.dir(number) {
             for entry in (dir.first..dir.first + dir.count).take(1000) {
                 let _ = cache.entry(entry);
             }
         }
-        let _ = cache.entry(number);
+        let _ = (cache.entry(number), cache.is_changed(number));
     }
 }
 

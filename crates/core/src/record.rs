@@ -5,7 +5,7 @@ use ckpt_pack::{FinishedPack, Kind};
 use crate::checkpoint::{Checkpoint, NewCheckpoint};
 use crate::objects::pack_error;
 use crate::session::Session;
-use crate::snapshot::{STAT_CACHE, Snapshot, StoreIngest};
+use crate::snapshot::{Snapshot, StoreIngest};
 use crate::state::{Encoded, ObjectSink, encode_facts_commit};
 use crate::timeline::NewOperation;
 use crate::{ChangeCounts, CheckpointKind, Durability, Error, Operation, OperationKind, Result};
@@ -107,10 +107,10 @@ impl Session<'_> {
 
 /// Writes the stat cache. It is disposable: a failure costs the next save some reading, and is no failure of this one.
 pub(crate) fn write_cache(session: &Session<'_>, snapshot: &Snapshot, operation: &Operation) {
-    if let Some(parts) = snapshot.cache_bytes(session.store, operation, session.locked_ns) {
+    if let Some((name, parts)) = snapshot.next_cache(session.store, operation, session.locked_ns) {
         let parts = parts.each_ref().map(Vec::as_slice);
-        let tmp = session.tmp_name(STAT_CACHE);
-        let _ = session.store.own.write_parts_atomic(&tmp, STAT_CACHE.as_bytes(), &parts, Durability::None);
+        let _ =
+            session.store.own.write_parts_atomic(&session.tmp_name(name), name.as_bytes(), &parts, Durability::None);
     }
 }
 

@@ -571,7 +571,7 @@ fn prepared_stores_lead_nowhere_s4() {
     for (name, trick) in TRICKS {
         tally.case("store", || store_case(trick).map_err(|err| format!("{name}: {err}")));
     }
-    for own in ["worktree", "stat-cache", "journal", "verify-sample", "damaged", ""] {
+    for own in ["worktree", "stat-cache", "stat-cache-changes", "journal", "verify-sample", "damaged", ""] {
         for form in ["FIFO", "link", "directory", "1 TiB", "noise"] {
             let set = |store: &Path, outside: &Path| {
                 let path = store.join("ckpt").join(own);

@@ -419,7 +419,8 @@ fn lost_overwrite(disk: &Disk, round: usize, kind: &mut &'static str) -> Result<
     };
     let stat_then = stat();
     // The cache is written out, and with it what the journal knows of the file, and the file is not.
-    run(Command::new("sync").arg(sandbox.store().join("ckpt/stat-cache"))).unwrap();
+    let cache = ["ckpt/stat-cache", "ckpt/stat-cache-changes"].map(|file| sandbox.store().join(file));
+    run(Command::new("sync").args(cache)).unwrap();
     disk.reboot();
     let content = sandbox.read("f");
     if content == old && stat() == stat_then {

@@ -131,64 +131,120 @@ fn stored_of(encoded: Encoded) -> Stored {
     Stored { tree: encoded.tree, facts: encoded.facts, inherited: encoded.inherited }
 }
 
-/// The next cache; `None` when it cannot be said. `encoded` has the ids of the directories that were encoded, by slot;
-/// the others are as they were.
-pub(super) fn cache(seen: &Seen, old: Option<&StatCache>, encoded: &[Option<Encoded>]) -> Option<CacheBuilder> {
-    let mut builder = CacheBuilder::like(old);
-    let nothing = Encoded { tree: ObjectId::EMPTY_TREE, facts: None, inherited: Defaults::default() };
-    for (slot, outcome) in seen.outcomes.iter().enumerate() {
-        let ids = encoded.get(slot).copied().flatten();
-        match outcome {
-            // Numbers must stay what they are; nothing refers to this one.
-            Outcome::Vanished | Outcome::Omitted { .. } => builder.dir(nothing, 0, (0, false), std::iter::empty())?,
-            Outcome::Clean { cached, children } => {
-                let (old, dir) = (old?, old?.dir(*cached)?);
-                let encoded = ids.unwrap_or(dir.encoded);
-                // What became of a subdirectory is rarely anything else than its new number.
-                let slot = |number| slot_of(children, number).filter(|slot| is_there(seen, *slot));
-                if builder.copy(encoded, old, &dir, slot).is_some() {
-                    continue;
-                }
-                let entries = entries_of(old, dir.first, dir.count).map(|(name, (mut entry, number))| {
-                    if entry.dir != NONE {
-                        place(seen, &mut entry, slot_of(children, number));
-                    }
-                    (name, entry)
-                });
-                builder.dir(encoded, dir.rules, (dir.device, dir.is_mount_point), entries)?;
+/// The changes of `old` that make the next cache of it; `None` when they cannot be said, or not in about `limit` bytes.
+/// Directories keep their numbers, so that only those have to be written that are not as the first file of `old` has them.
+pub(super) fn changes(seen: &Seen, old: &StatCache, encoded: &[Option<Encoded>], limit: usize) -> Option<CacheBuilder> {
+    let mut builder = CacheBuilder::changes_of(old);
+    let mut numbers = Vec::with_capacity(seen.outcomes.len());
+    for outcome in &seen.outcomes {
+        numbers.push(match outcome {
+            Outcome::Vanished | Outcome::Omitted { .. } => NONE,
+            Outcome::Clean { cached, .. } | Outcome::Fresh { cached: Some(cached), .. } => *cached,
+            Outcome::Fresh { cached: None, .. } => builder.next_number()?,
+        });
+    }
+    let next = Next { seen, old: Some(old), encoded, numbers };
+    for slot in 0..seen.outcomes.len() {
+        if let Outcome::Clean { cached, children } = &seen.outcomes[slot] {
+            let dir = old.dir(*cached)?;
+            let encoded = next.encoded(slot).unwrap_or(dir.encoded);
+            let number_of = |entry| old.entry(entry).map(|(_, entry)| entry.dir);
+            let is_as_it_was = |&(entry, slot): &(u32, u32)| number_of(entry) == next.number(slot);
+            if children.iter().all(is_as_it_was)
+                && (encoded == dir.encoded && !old.is_changed(*cached)
+                    || builder.again(*cached, encoded, &dir).is_some())
+            {
+                continue;
             }
-            Outcome::Fresh { entries, rules, mount, .. } => {
-                let gone = |walked: &&Walked| !is_gone(seen, &walked.entry);
-                let entries = entries.iter().filter(gone).map(|walked| {
-                    let mut entry = walked.entry;
-                    if entry.dir != NONE {
-                        place(seen, &mut entry, Some(walked.entry.dir));
-                    }
-                    (walked.name.as_slice(), entry)
-                });
-                builder.dir(ids?, *rules, *mount, entries)?;
-            }
+        }
+        if next.numbers[slot] != NONE {
+            next.add(&mut builder, slot)?;
+        }
+        if builder.bytes() > limit {
+            return None;
         }
     }
     Some(builder)
 }
 
-fn is_there(seen: &Seen, slot: u32) -> bool {
-    matches!(seen.outcomes.get(slot as usize), Some(Outcome::Clean { .. } | Outcome::Fresh { .. }))
+/// The next cache as a whole; `None` when it cannot be said.
+pub(super) fn cache(seen: &Seen, old: Option<&StatCache>, encoded: &[Option<Encoded>]) -> Option<CacheBuilder> {
+    let mut builder = CacheBuilder::like(old);
+    let numbers = (0..u32::try_from(seen.outcomes.len()).ok()?).collect();
+    let next = Next { seen, old, encoded, numbers };
+    (0..seen.outcomes.len()).try_for_each(|slot| next.add(&mut builder, slot))?;
+    Some(builder)
 }
 
-fn is_gone(seen: &Seen, entry: &CacheEntry) -> bool {
-    entry.dir != NONE && matches!(seen.outcomes.get(entry.dir as usize), Some(Outcome::Vanished) | None)
+/// What the next cache is made of.
+struct Next<'a> {
+    seen: &'a Seen,
+    old: Option<&'a StatCache>,
+    /// Ids of the directories that were encoded, by slot; the others are as they were.
+    encoded: &'a [Option<Encoded>],
+    /// Numbers of the directories in the next cache, by slot.
+    numbers: Vec<u32>,
 }
 
-/// Lets a directory's entry name its slot, or say why it has none.
-fn place(seen: &Seen, entry: &mut CacheEntry, slot: Option<u32>) {
-    match slot.and_then(|slot| seen.outcomes.get(slot as usize)) {
-        Some(Outcome::Omitted { reason, .. }) => {
-            entry.state = EntryState::Omitted(*reason);
-            entry.dir = NONE;
+impl Next<'_> {
+    fn encoded(&self, slot: usize) -> Option<Encoded> {
+        self.encoded.get(slot).copied().flatten()
+    }
+
+    /// Number of the directory of a slot, if there is one.
+    fn number(&self, slot: u32) -> Option<u32> {
+        let is_there =
+            matches!(self.seen.outcomes.get(slot as usize), Some(Outcome::Clean { .. } | Outcome::Fresh { .. }));
+        is_there.then(|| self.numbers[slot as usize])
+    }
+
+    /// Adds the directory of a slot with its entries.
+    fn add(&self, builder: &mut CacheBuilder, slot: usize) -> Option<()> {
+        let number = self.numbers[slot];
+        match &self.seen.outcomes[slot] {
+            // Numbers must stay what they are; nothing refers to this one.
+            Outcome::Vanished | Outcome::Omitted { .. } => {
+                let nothing = Encoded { tree: ObjectId::EMPTY_TREE, facts: None, inherited: Defaults::default() };
+                builder.dir(number, nothing, 0, (0, false), std::iter::empty())
+            }
+            Outcome::Clean { cached, children } => {
+                let (old, dir) = (self.old?, self.old?.dir(*cached)?);
+                let encoded = self.encoded(slot).unwrap_or(dir.encoded);
+                // What became of a subdirectory is rarely anything else than its new number.
+                let moved = |entry| slot_of(children, entry).and_then(|slot| self.number(slot));
+                if builder.copy(number, encoded, old, &dir, moved).is_some() {
+                    return Some(());
+                }
+                let entries = entries_of(old, dir.first, dir.count).map(|(name, (mut entry, number))| {
+                    if entry.dir != NONE {
+                        self.place(&mut entry, slot_of(children, number));
+                    }
+                    (name, entry)
+                });
+                builder.dir(number, encoded, dir.rules, (dir.device, dir.is_mount_point), entries)
+            }
+            Outcome::Fresh { entries, rules, mount, .. } => {
+                let is_gone = |entry: &CacheEntry| {
+                    let outcome = self.seen.outcomes.get(entry.dir as usize);
+                    entry.dir != NONE && matches!(outcome, Some(Outcome::Vanished) | None)
+                };
+                let entries = entries.iter().filter(|walked| !is_gone(&walked.entry)).map(|walked| {
+                    let mut entry = walked.entry;
+                    if entry.dir != NONE {
+                        self.place(&mut entry, Some(walked.entry.dir));
+                    }
+                    (walked.name.as_slice(), entry)
+                });
+                builder.dir(number, self.encoded(slot)?, *rules, *mount, entries)
+            }
         }
-        Some(Outcome::Vanished) | None => entry.dir = NONE,
-        Some(_) => entry.dir = slot.unwrap_or(NONE),
+    }
+
+    /// Lets a directory's entry name its number, or say why it has none.
+    fn place(&self, entry: &mut CacheEntry, slot: Option<u32>) {
+        entry.dir = slot.and_then(|slot| self.number(slot)).unwrap_or(NONE);
+        if let Some(Outcome::Omitted { reason, .. }) = slot.and_then(|slot| self.seen.outcomes.get(slot as usize)) {
+            entry.state = EntryState::Omitted(*reason);
+        }
     }
 }

@@ -5,6 +5,7 @@
 
 mod assemble;
 mod below;
+mod cache_files;
 mod directory;
 mod head_view;
 mod ingest;
@@ -30,17 +31,14 @@ use crate::{Error, Notice, ObjectId, Omitted, Operation, Result};
 
 use head_view::HeadDir;
 use rules::{RuleNotice, Rules};
-use stat_cache::{CacheBasis, StatCache};
+use stat_cache::StatCache;
 use walk::{Counts, Seen, Start, Walk};
 
 pub(crate) use below::take_below;
+pub(crate) use cache_files::{STAT_CACHE, damaged_cache};
 pub(crate) use ingest::{Ingest, StoreIngest};
 pub(crate) use worktree_file::{FileRead, Purpose, read_file, read_link};
 
-/// Name of the stat cache in `ckpt/`.
-pub(crate) const STAT_CACHE: &str = "stat-cache";
-/// A cache of ten million entries is smaller.
-const MAX_CACHE_BYTES: u64 = 4 << 30;
 /// Coarsest step of a clock that stamps files on the disk of the store itself.
 const GRAIN_NS: i64 = 20_000_000;
 /// The same where another file system, with a clock or a step of its own, holds the worktree.
@@ -88,7 +86,7 @@ pub(crate) fn take(store: &Inner, against: &Against<'_>, ingest: &dyn Ingest) ->
     let head_state = against.head.map(|head| head.state(&store.objects)).transpose()?;
     let rules = discover_rules(store, against.head, &mut notices)?;
     let (cache, must_look_up) = match against.tip {
-        Some(tip) => load_cache(store, tip, &mut notices)?,
+        Some(tip) => cache_files::load(store, tip, &mut notices)?,
         None => (None, false),
     };
     let head_id = against.head.map_or(ObjectId::ZERO, |head| head.info.id.0);
@@ -104,12 +102,12 @@ pub(crate) fn take(store: &Inner, against: &Against<'_>, ingest: &dyn Ingest) ->
         above: rules.above_root(),
         cache: cache.as_ref(),
         must_look_up,
-        cache_knows_head: cache.as_ref().is_some_and(|cache| cache.basis.head == head_id),
+        cache_knows_head: cache.as_ref().is_some_and(|cache| cache.basis().head == head_id),
         ingest,
         horizon_ns,
-        shortage: Arc::default(),
         skip: store_inside(store),
         temporaries: checkout::temporaries(store)?,
+        shortage: Arc::default(),
     };
     let start = Start { path: Vec::new(), stat, head: HeadDir::root(head_state), cached: cache.as_ref().map(|_| 0) };
     let mut seen = walk.run(start)?;
@@ -151,20 +149,6 @@ impl Snapshot {
     pub(crate) fn before(&self, slot: u32, stored: &Stored) -> Option<Listing> {
         assemble::before(&self.seen, self.old_cache.as_ref()?, slot, stored)
     }
-
-    /// The stat cache for the state that `operation` stands for, in parts; `None` when none can be made.
-    pub(crate) fn cache_bytes(&self, store: &Inner, operation: &Operation, written_ns: i64) -> Option<[Vec<u8>; 4]> {
-        let packs = store.objects.packs().packs();
-        let basis = CacheBasis {
-            operation: operation.id.0,
-            operation_seq: operation.seq,
-            head: operation.head.map_or(ObjectId::ZERO, |head| head.0),
-            packs: packs.iter().map(|pack| (pack.name, pack.bytes)).collect(),
-            written_ns,
-            boot: ckpt_fs::boot_id(),
-        };
-        assemble::cache(&self.seen, self.old_cache.as_ref(), &self.ids)?.encode(&basis)
-    }
 }
 
 /// The rules from outside the tree. Where one of their files cannot be read, those of head hold.
@@ -196,60 +180,6 @@ pub(crate) fn head_rules(objects: &Objects, checkpoint: &Checkpoint) -> Result<O
     let (_, rules) = state::read_facts_commit(objects, checkpoint.facts_commit)?;
     let Some(id) = rules else { return Ok(None) };
     Ok(Rules::decode(&objects.read_kind(id, Kind::Blob)?).ok())
-}
-
-/// Whether the stat cache can be read; a missing one is as good.
-pub(crate) fn cache_is_readable(store: &Inner) -> bool {
-    match store.own.read_file(STAT_CACHE.as_bytes(), MAX_CACHE_BYTES) {
-        Ok(Some(bytes)) => StatCache::decode(bytes, None).is_some(),
-        Ok(None) => true,
-        Err(_) => false,
-    }
-}
-
-/// The stat cache, and whether what it says has to be looked up first.
-fn load_cache(store: &Inner, tip: &Operation, notices: &mut Vec<Notice>) -> Result<(Option<StatCache>, bool)> {
-    let bytes = match store.own.read_file(STAT_CACHE.as_bytes(), MAX_CACHE_BYTES) {
-        Ok(Some(bytes)) => bytes,
-        Ok(None) => return Ok((None, false)),
-        // Anything that keeps us from reading it is as good as losing it.
-        Err(_) => {
-            notices.push(Notice::CacheRebuilt);
-            return Ok((None, false));
-        }
-    };
-    let Some(cache) = StatCache::decode(bytes, ckpt_fs::boot_id().as_deref()) else {
-        notices.push(Notice::CacheRebuilt);
-        return Ok((None, false));
-    };
-    let must_look_up = !(is_on_timeline(store, tip, &cache.basis)? && packs_are_there(store, &cache.basis)?);
-    Ok((Some(cache), must_look_up))
-}
-
-fn is_on_timeline(store: &Inner, tip: &Operation, basis: &CacheBasis) -> Result<bool> {
-    if tip.id.0 == basis.operation {
-        return Ok(true);
-    }
-    let operation = tip.at_seq(&store.objects, basis.operation_seq)?;
-    Ok(operation.is_some_and(|operation| operation.id.0 == basis.operation))
-}
-
-/// Whether every pack that the cache rests on is there, as large as it was, or was merged into another one by us.
-fn packs_are_there(store: &Inner, basis: &CacheBasis) -> Result<bool> {
-    let packs = store.objects.packs().packs();
-    let is_there =
-        |(name, bytes): &(ObjectId, u64)| packs.iter().any(|pack| pack.name == *name && pack.bytes == *bytes);
-    let missing: Vec<_> = basis.packs.iter().filter(|pack| !is_there(pack)).collect();
-    if missing.is_empty() {
-        return Ok(true);
-    }
-    let path = store.path.join("objects");
-    let merged = store
-        .dir
-        .open_beneath(b"objects/pack")
-        .map_err(|source| Error::Io { action: "open", path: path.join("pack"), source })
-        .and_then(|dir| ckpt_pack::keep_merged(&dir).map_err(|err| crate::objects::pack_error(&path, err)))?;
-    Ok(missing.iter().all(|(name, _)| merged.binary_search(name).is_ok()))
 }
 
 /// The checkpoint directory, where it lies inside the worktree.

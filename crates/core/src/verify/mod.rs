@@ -18,7 +18,7 @@ use crate::error::Context;
 use crate::git_config::config_is_whole;
 use crate::layout::{OWN, WORKTREE, WorktreeRecord};
 use crate::session::Session;
-use crate::snapshot::{self, STAT_CACHE};
+use crate::snapshot;
 use crate::store::Inner;
 use crate::{CheckpointId, CheckpointStore, Error, Notice, ObjectId, OperationId, RepoPath, Result, refs};
 
@@ -240,8 +240,8 @@ fn files(store: &Inner) -> Result<Vec<Fault>> {
     if matches!(journal::read(store)?, journal::Found::Damaged) {
         damaged(own.join(journal::JOURNAL), "it is damaged, and what it stood for cannot be known");
     }
-    if !snapshot::cache_is_readable(store) {
-        damaged(own.join(STAT_CACHE), "it is damaged; the next save reads files again");
+    if let Some(file) = snapshot::damaged_cache(store) {
+        damaged(own.join(file), "it is damaged; the next save reads files again");
     }
     Ok(faults)
 }

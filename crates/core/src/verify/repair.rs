@@ -16,7 +16,7 @@ use crate::layout::{DAMAGED, OWN};
 use crate::objects::{Objects, pack_error};
 use crate::registry::{self, StoreState};
 use crate::session::Session;
-use crate::snapshot::{self, Against, Ingest, STAT_CACHE, StoreIngest};
+use crate::snapshot::{self, Against, Ingest, StoreIngest};
 use crate::state::{HashOnly, ObjectSink};
 use crate::store::{Inner, check_owner};
 use crate::{Error, ObjectId, OperationId, Result};
@@ -242,8 +242,8 @@ impl Repair<'_> {
         let (session, store) = (self.session, self.session.store);
         session.update_record()?;
         let own = store.path.join(OWN);
-        if !snapshot::cache_is_readable(store) {
-            store.own.remove_file(STAT_CACHE.as_bytes()).context("remove", own.join(STAT_CACHE))?;
+        while let Some(file) = snapshot::damaged_cache(store) {
+            store.own.remove_file(file.as_bytes()).context("remove", own.join(file))?;
         }
         if matches!(journal::read(store)?, journal::Found::Damaged) {
             let (to, name) = (self.damaged_dir()?, journal::JOURNAL);

@@ -1,0 +1,116 @@
+//! The files of the stat cache in a store: which are read, whether they are believed, and which is written.
+
+use super::stat_cache::{CacheBasis, StatCache};
+use super::{Snapshot, assemble};
+use crate::error::Context;
+use crate::store::Inner;
+use crate::{Notice, ObjectId, Operation, Result};
+
+/// Name of the stat cache in `ckpt/`.
+pub(crate) const STAT_CACHE: &str = "stat-cache";
+/// Name of the file with what has changed in it since.
+const STAT_CACHE_CHANGES: &str = "stat-cache-changes";
+/// A cache of ten million entries is smaller.
+const MAX_CACHE_BYTES: u64 = 4 << 30;
+/// Changes are written until they are this part of the cache, and some bytes; then it is written anew. So a large cache is
+/// written for every quarter of it that has changed, and no small one reads a second file of its own size.
+const CHANGES_PART: usize = 4;
+const CHANGES_BYTES: usize = 4096;
+
+/// What can be read of the cache.
+struct Found {
+    cache: Option<StatCache>,
+    /// A file that cannot be read.
+    damaged: Option<&'static str>,
+}
+
+impl Snapshot {
+    /// The stat cache for the state that `operation` stands for: the name of the file to write, and its bytes in parts. `None`
+    /// when none can be made.
+    pub(crate) fn next_cache(
+        &self,
+        store: &Inner,
+        operation: &Operation,
+        written_ns: i64,
+    ) -> Option<(&'static str, [Vec<u8>; 4])> {
+        let packs = store.objects.packs().packs();
+        let basis = CacheBasis {
+            operation: operation.id.0,
+            operation_seq: operation.seq,
+            head: operation.head.map_or(ObjectId::ZERO, |head| head.0),
+            packs: packs.iter().map(|pack| (pack.name, pack.bytes)).collect(),
+            written_ns,
+            boot: ckpt_fs::boot_id(),
+        };
+        let changes = self.old_cache.as_ref().and_then(|old| {
+            let limit = old.base_bytes() / CHANGES_PART + CHANGES_BYTES;
+            assemble::changes(&self.seen, old, &self.ids, limit)
+        });
+        let (name, builder) = match changes {
+            Some(changes) => (STAT_CACHE_CHANGES, changes),
+            None => (STAT_CACHE, assemble::cache(&self.seen, self.old_cache.as_ref(), &self.ids)?),
+        };
+        Some((name, builder.encode(&basis)?))
+    }
+}
+
+/// The file of the stat cache that cannot be read, if there is one; a missing one is as good as one that can.
+pub(crate) fn damaged_cache(store: &Inner) -> Option<&'static str> {
+    find(store).damaged
+}
+
+/// The stat cache, and whether what it says has to be looked up first.
+pub(super) fn load(store: &Inner, tip: &Operation, notices: &mut Vec<Notice>) -> Result<(Option<StatCache>, bool)> {
+    let found = find(store);
+    if found.damaged.is_some() {
+        notices.push(Notice::CacheRebuilt);
+    }
+    let Some(cache) = found.cache else { return Ok((None, false)) };
+    let basis = cache.basis();
+    let must_look_up = !(is_on_timeline(store, tip, basis)? && packs_are_there(store, basis)?);
+    Ok((Some(cache), must_look_up))
+}
+
+/// Anything that keeps us from reading a file is as good as losing it.
+fn find(store: &Inner) -> Found {
+    let boot = ckpt_fs::boot_id();
+    let read = |file: &str| store.own.read_file(file.as_bytes(), MAX_CACHE_BYTES);
+    let cache = match read(STAT_CACHE) {
+        Ok(None) => return Found { cache: None, damaged: None },
+        Ok(Some(bytes)) => StatCache::decode(bytes, boot.as_deref()),
+        Err(_) => None,
+    };
+    let Some(mut cache) = cache else { return Found { cache: None, damaged: Some(STAT_CACHE) } };
+    let is_whole = match read(STAT_CACHE_CHANGES) {
+        Ok(None) => true,
+        Ok(Some(bytes)) => cache.change(bytes, boot.as_deref()),
+        Err(_) => false,
+    };
+    Found { cache: Some(cache), damaged: (!is_whole).then_some(STAT_CACHE_CHANGES) }
+}
+
+fn is_on_timeline(store: &Inner, tip: &Operation, basis: &CacheBasis) -> Result<bool> {
+    if tip.id.0 == basis.operation {
+        return Ok(true);
+    }
+    let operation = tip.at_seq(&store.objects, basis.operation_seq)?;
+    Ok(operation.is_some_and(|operation| operation.id.0 == basis.operation))
+}
+
+/// Whether every pack that the cache rests on is there, as large as it was, or was merged into another one by us.
+fn packs_are_there(store: &Inner, basis: &CacheBasis) -> Result<bool> {
+    let packs = store.objects.packs().packs();
+    let is_there =
+        |(name, bytes): &(ObjectId, u64)| packs.iter().any(|pack| pack.name == *name && pack.bytes == *bytes);
+    let missing: Vec<_> = basis.packs.iter().filter(|pack| !is_there(pack)).collect();
+    if missing.is_empty() {
+        return Ok(true);
+    }
+    let path = store.path.join("objects");
+    let merged = store
+        .dir
+        .open_beneath(b"objects/pack")
+        .context("open", path.join("pack"))
+        .and_then(|dir| ckpt_pack::keep_merged(&dir).map_err(|err| crate::objects::pack_error(&path, err)))?;
+    Ok(missing.iter().all(|(name, _)| merged.binary_search(name).is_ok()))
+}
