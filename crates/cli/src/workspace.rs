@@ -85,7 +85,7 @@ impl Place {
             let loaded = load(global, &base, candidate)?;
             if has_store(&loaded, candidate) {
                 let worktree = Worktree::locate(candidate)?;
-                let above = above(global, &base, candidate, root)?;
+                let above = above(global, &base, (candidate, &loaded), root)?;
                 return Ok(Self { worktree, choice: Choice::Tracked, loaded, base, above, invocation });
             }
             if Some(candidate) == root {
@@ -305,13 +305,22 @@ fn has_store(loaded: &Loaded, dir: &Path) -> bool {
     })
 }
 
-/// What is above the workspace `found`, up to the root of the repository, that may have been meant.
-fn above(global: &GlobalArgs, base: &Path, found: &Path, root: Option<&Path>) -> Result<Option<Above>> {
+/// What is above the workspace `found`, up to the root of the repository, that may have been meant. Its own configuration
+/// is that of all above it unless a file there, or in itself, has a part in it.
+fn above(
+    global: &GlobalArgs,
+    base: &Path,
+    (found, loaded): (&Path, &Loaded),
+    root: Option<&Path>,
+) -> Result<Option<Above>> {
     if Some(found) == root {
         return Ok(None);
     }
+    let is_of_a_project = |file: &PathBuf| file.parent().is_some_and(|dir| found.starts_with(dir));
+    let is_shared = !loaded.files.iter().any(is_of_a_project);
     for dir in found.ancestors().skip(1) {
-        if has_store(&load(global, base, dir)?, dir) {
+        let has_store = if is_shared { has_store(loaded, dir) } else { has_store(&load(global, base, dir)?, dir) };
+        if has_store {
             return Ok(Some(Above::Workspace(dir.to_owned())));
         }
         if Some(dir) == root {

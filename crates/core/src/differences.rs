@@ -3,7 +3,9 @@
 use crate::objects::Objects;
 use crate::snapshot::Snapshot;
 use crate::state::{self, Change, EntryInfo, HashOnly, Node, find, replace, unomit};
-use crate::{ChangeCounts, ChangeKind, EntrySide, ObjectId, Omitted, PathChange, Reason, RepoPath, Result};
+use crate::{
+    ChangeCounts, ChangeKind, EntrySide, ObjectId, Omitted, PathChange, Reason, RepoPath, Result, StoreOptions,
+};
 
 /// The worktree beside head.
 pub(crate) struct Differences {
@@ -39,6 +41,7 @@ pub(crate) fn differences(
     head: &Node,
     head_ids: HeadIds,
     snapshot: &Snapshot,
+    options: &StoreOptions,
 ) -> Result<Differences> {
     let Snapshot { root: now, encoded, omitted, .. } = snapshot;
     if encoded.is_same(head_ids.tree, head_ids.facts) {
@@ -49,7 +52,7 @@ pub(crate) fn differences(
         state::changes_with(objects, &|slot, stored| snapshot.before(slot, stored), Some(head), Some(&as_tracked))?;
     let is_same = !no_longer_tracked.is_empty()
         && changes.is_empty()
-        && state::encode(&as_tracked, objects, &HashOnly, 1)?.is_same(head_ids.tree, head_ids.facts);
+        && state::encode(&as_tracked, objects, &HashOnly, options)?.is_same(head_ids.tree, head_ids.facts);
     Ok(Differences { changes: visible(changes), no_longer_tracked, is_same })
 }
 

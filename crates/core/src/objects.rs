@@ -14,7 +14,7 @@ use ckpt_fs::{Dir, Entries, FileKind};
 use ckpt_pack::{Found, Header, Kind, PackSet};
 
 use crate::error::Context;
-use crate::listings::Listings;
+use crate::recent::Recent;
 use crate::{Error, ObjectFault, ObjectId, Result};
 
 /// The objects of one store. Shared by threads.
@@ -22,7 +22,7 @@ pub(crate) struct Objects {
     packs: PackSet,
     path: PathBuf,
     fallback: Mutex<Option<git2::Odb<'static>>>,
-    listings: Listings,
+    recent: Recent,
 }
 
 impl Objects {
@@ -40,16 +40,16 @@ impl Objects {
 
     fn of_packs(pack_dir: Dir, path: PathBuf) -> Result<Self> {
         let packs = PackSet::open(pack_dir).map_err(|err| pack_error(&path, err))?;
-        Ok(Self { packs, path, fallback: Mutex::new(None), listings: Listings::new() })
+        Ok(Self { packs, path, fallback: Mutex::new(None), recent: Recent::new() })
     }
 
     pub(crate) fn packs(&self) -> &PackSet {
         &self.packs
     }
 
-    /// The directories that were read before.
-    pub(crate) fn listings(&self) -> &Listings {
-        &self.listings
+    /// What was read before.
+    pub(crate) fn recent(&self) -> &Recent {
+        &self.recent
     }
 
     /// Lists the packs anew.

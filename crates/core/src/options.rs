@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use ckpt_fs::Durability;
@@ -42,10 +42,21 @@ impl StoreOptions {
     /// Number of threads that work may be shared by.
     pub(crate) fn thread_count(&self) -> usize {
         match self.threads {
-            0 => std::thread::available_parallelism().map_or(1, std::num::NonZero::get),
+            0 => cores(),
             threads => threads,
         }
     }
+
+    /// Number of threads for so many shares of work that are each worth a thread; at least one.
+    pub(crate) fn threads_for(&self, shares: usize) -> usize {
+        if shares < 2 { 1 } else { self.thread_count().min(shares) }
+    }
+}
+
+/// Cores that this process may use. Asked once: the answer takes a dozen system calls.
+fn cores() -> usize {
+    static CORES: OnceLock<usize> = OnceLock::new();
+    *CORES.get_or_init(|| std::thread::available_parallelism().map_or(1, std::num::NonZero::get))
 }
 
 impl Default for StoreOptions {

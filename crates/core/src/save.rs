@@ -229,7 +229,7 @@ impl Inner {
             }
             None => (state::empty(), HeadIds { tree: ObjectId::ZERO, facts: None }),
         };
-        differences(&self.objects, &state, ids, snapshot)
+        differences(&self.objects, &state, ids, snapshot, &self.options)
     }
 }
 

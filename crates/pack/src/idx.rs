@@ -8,8 +8,6 @@ use std::fs::File;
 use std::io::{self, Write};
 use std::ops::Range;
 use std::os::unix::fs::FileExt;
-use std::sync::OnceLock;
-use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::ObjectId;
 use crate::error::Fault;
@@ -32,12 +30,8 @@ const READ_AT_ONCE: u32 = 2048;
 /// How far around its likely place an id is looked for at least.
 const NEAR: u32 = 16;
 
-/// The ids of an idx with up to this many are kept in memory once it was asked often: a save of many objects asks every
-/// pack for each of them. One of a few objects reads less by looking where they would stand.
-const KEEP_IDS: u32 = 1024;
-
-/// How often is often.
-const OFTEN: u32 = 32;
+/// An idx of at most so many bytes is read whole at once, for some thousand objects.
+const SMALL: u64 = 32 << 10;
 
 /// Set in an offset that stands in the 64-bit table.
 const LARGE: u32 = 0x8000_0000;
@@ -126,10 +120,31 @@ pub(crate) struct Idx {
     /// Number of entries in the 64-bit table.
     large: u64,
     size: u64,
-    asked: AtomicU32,
-    small: OnceLock<Vec<[u8; 20]>>,
+    /// The whole file, if it is small.
+    small: Option<Vec<u8>>,
     /// Checksum of the pack, as the idx has it.
     pub(crate) pack: ObjectId,
+}
+
+/// What the tables are read from.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Source<'a> {
+    Memory(&'a [u8]),
+    File(&'a File),
+}
+
+impl Source<'_> {
+    fn read_exact_at(self, out: &mut [u8], at: u64) -> io::Result<()> {
+        match self {
+            Self::File(file) => file.read_exact_at(out, at),
+            Self::Memory(bytes) => {
+                let start = usize::try_from(at).unwrap_or(usize::MAX);
+                let found = bytes.get(start..).and_then(|bytes| bytes.get(..out.len()));
+                out.copy_from_slice(found.ok_or(io::ErrorKind::UnexpectedEof)?);
+                Ok(())
+            }
+        }
+    }
 }
 
 impl Idx {
@@ -138,8 +153,11 @@ impl Idx {
         if size < TABLES + TRAILER {
             return Err(Fault::damaged("the idx is too short"));
         }
-        let mut head = [0; 8 + 256 * 4];
-        file.read_exact_at(&mut head, 0)?;
+        // Where it is small, one read is all that is ever needed.
+        let read_at_once = if size <= SMALL { size } else { TABLES };
+        let mut begin = vec![0; usize::try_from(read_at_once).unwrap_or(0)];
+        file.read_exact_at(&mut begin, 0)?;
+        let head = &begin[..8 + 256 * 4];
         if head[..8] != MAGIC {
             return Err(Fault::damaged("the idx is not one of version 2"));
         }
@@ -157,16 +175,16 @@ impl Idx {
         let Some(large) = large.filter(|&large| large <= u64::from(before)) else {
             return Err(Fault::damaged("the size of the idx does not fit its count of objects"));
         };
+        let small = (size <= SMALL).then_some(begin);
+        let source = small.as_deref().map_or(Source::File(file), Source::Memory);
         let mut pack = [0; 20];
-        file.read_exact_at(&mut pack, size - TRAILER)?;
-        Ok(Self {
-            fanout,
-            large,
-            size,
-            asked: AtomicU32::new(0),
-            small: OnceLock::new(),
-            pack: ObjectId::from_bytes(pack),
-        })
+        source.read_exact_at(&mut pack, size - TRAILER)?;
+        Ok(Self { fanout, large, size, small, pack: ObjectId::from_bytes(pack) })
+    }
+
+    /// The whole file, where it is small: it need not be opened then.
+    pub(crate) fn in_memory(&self) -> Option<Source<'_>> {
+        self.small.as_deref().map(Source::Memory)
     }
 
     /// Number of objects.
@@ -182,20 +200,10 @@ impl Idx {
     }
 
     /// Position of `id` among the sorted ids.
-    pub(crate) fn position(&self, file: &File, id: &ObjectId) -> Result<Option<u32>, Fault> {
+    pub(crate) fn position(&self, source: Source<'_>, id: &ObjectId) -> Result<Option<u32>, Fault> {
         let Range { mut start, mut end } = self.bucket(id);
         if start == end {
             return Ok(None);
-        }
-        if self.count() <= KEEP_IDS && self.asked.fetch_add(1, Ordering::Relaxed) >= OFTEN {
-            let ids = match self.small.get() {
-                Some(ids) => ids,
-                None => {
-                    let ids = read_ids(file, 0..self.count())?;
-                    self.small.get_or_init(|| ids)
-                }
-            };
-            return Ok(find(&ids[start as usize..end as usize], id, start));
         }
         // Ids are spread evenly, so that the next bytes tell about where one stands: in all but a few of ten thousand cases
         // within four times the deviation.
@@ -204,7 +212,7 @@ impl Idx {
         let guess = start + u32::try_from((u64::from(count) * key) >> 32).unwrap_or(0);
         let reach = NEAR + 2 * count.isqrt();
         let near = guess.saturating_sub(reach).max(start)..guess.saturating_add(reach).min(end);
-        let ids = read_ids(file, near.clone())?;
+        let ids = read_ids(source, near.clone())?;
         match (ids.first(), ids.last()) {
             (Some(first), _) if near.start > start && id.as_bytes() < first => end = near.start,
             (_, Some(last)) if near.end < end && id.as_bytes() > last => start = near.end,
@@ -213,20 +221,20 @@ impl Idx {
         while end - start > READ_AT_ONCE {
             let middle = start + (end - start) / 2;
             let mut found = [0; 20];
-            file.read_exact_at(&mut found, id_at(middle))?;
+            source.read_exact_at(&mut found, id_at(middle))?;
             if found.as_slice() <= id.as_bytes().as_slice() {
                 start = middle;
             } else {
                 end = middle;
             }
         }
-        Ok(find(&read_ids(file, start..end)?, id, start))
+        Ok(find(&read_ids(source, start..end)?, id, start))
     }
 
     /// Offset in the pack of the entry at `position`.
-    pub(crate) fn offset(&self, file: &File, position: u32) -> Result<u64, Fault> {
+    pub(crate) fn offset(&self, source: Source<'_>, position: u32) -> Result<u64, Fault> {
         let mut short = [0; 4];
-        file.read_exact_at(&mut short, self.offsets() + u64::from(position) * 4)?;
+        source.read_exact_at(&mut short, self.offsets() + u64::from(position) * 4)?;
         let short = u32::from_be_bytes(short);
         if short & LARGE == 0 {
             return Ok(u64::from(short));
@@ -236,13 +244,13 @@ impl Idx {
             return Err(Fault::damaged("an offset lies beyond the table of large offsets"));
         }
         let mut offset = [0; 8];
-        file.read_exact_at(&mut offset, self.offsets() + u64::from(self.count()) * 4 + number * 8)?;
+        source.read_exact_at(&mut offset, self.offsets() + u64::from(self.count()) * 4 + number * 8)?;
         Ok(u64::from_be_bytes(offset))
     }
 
     /// All ids, in order.
-    pub(crate) fn ids(&self, file: &File) -> Result<Vec<ObjectId>, Fault> {
-        Ok(read_ids(file, 0..self.count())?.into_iter().map(ObjectId::from_bytes).collect())
+    pub(crate) fn ids(&self, source: Source<'_>) -> Result<Vec<ObjectId>, Fault> {
+        Ok(read_ids(source, 0..self.count())?.into_iter().map(ObjectId::from_bytes).collect())
     }
 
     /// All entries, in order of their ids, after the checksum of the idx was verified. Reads the file whole; its size
@@ -283,9 +291,9 @@ impl Idx {
 }
 
 /// The ids at these positions.
-fn read_ids(file: &File, positions: Range<u32>) -> io::Result<Vec<[u8; 20]>> {
+fn read_ids(source: Source<'_>, positions: Range<u32>) -> io::Result<Vec<[u8; 20]>> {
     let mut ids = vec![[0; 20]; positions.len()];
-    file.read_exact_at(ids.as_flattened_mut(), id_at(positions.start))?;
+    source.read_exact_at(ids.as_flattened_mut(), id_at(positions.start))?;
     Ok(ids)
 }
 
@@ -348,11 +356,15 @@ mod tests {
             let idx = Idx::read(&file, size).unwrap();
             assert_eq!((idx.count(), idx.pack), (count, ObjectId::EMPTY_TREE));
             assert_eq!(idx.entries(&file).unwrap(), entries);
-            for entry in &entries {
-                let position = idx.position(&file, &entry.id).unwrap().unwrap();
-                assert_eq!(idx.offset(&file, position).unwrap(), entry.offset);
+            assert_eq!(idx.in_memory().is_some(), count <= 700);
+            for source in [Source::File(&file)].into_iter().chain(idx.in_memory()) {
+                for entry in &entries {
+                    let position = idx.position(source, &entry.id).unwrap().unwrap();
+                    assert_eq!(idx.offset(source, position).unwrap(), entry.offset);
+                }
+                assert_eq!(idx.position(source, &id(u32::MAX)).unwrap(), None);
+                assert_eq!(idx.ids(source).unwrap(), entries.iter().map(|entry| entry.id).collect::<Vec<_>>());
             }
-            assert_eq!(idx.position(&file, &id(u32::MAX)).unwrap(), None);
         }
     }
 
@@ -369,10 +381,10 @@ mod tests {
         let (file, size) = file_of(&written(&entries));
         let idx = Idx::read(&file, size).unwrap();
         for (at, entry) in entries.iter().enumerate() {
-            assert_eq!(idx.position(&file, &entry.id).unwrap(), Some(u32::try_from(at).unwrap()));
+            assert_eq!(idx.position(Source::File(&file), &entry.id).unwrap(), Some(u32::try_from(at).unwrap()));
             let mut absent = *entry.id.as_bytes();
             absent[4] |= 1;
-            assert_eq!(idx.position(&file, &ObjectId::from_bytes(absent)).unwrap(), None);
+            assert_eq!(idx.position(Source::File(&file), &ObjectId::from_bytes(absent)).unwrap(), None);
         }
     }
 
@@ -402,7 +414,7 @@ mod tests {
         beyond[offsets..offsets + 4].fill(0xff);
         let (file, size) = file_of(&beyond);
         let idx = Idx::read(&file, size).unwrap();
-        assert!(idx.offset(&file, 0).is_err());
+        assert!(idx.offset(Source::File(&file), 0).is_err());
         assert!(idx.entries(&file).is_err());
     }
 }

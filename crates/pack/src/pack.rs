@@ -8,7 +8,7 @@ use ckpt_fs::{Dir, FileKind, Stat};
 
 use crate::error::Fault;
 use crate::hash::Checksum;
-use crate::idx::Idx;
+use crate::idx::{Idx, Source};
 use crate::inflate::EntryAt;
 use crate::keep::{Keep, file_name};
 use crate::{Error, ObjectId, Result};
@@ -124,7 +124,7 @@ impl Pack {
 
     pub(crate) fn find(&self, id: &ObjectId) -> Result<Option<Place>> {
         let Some(position) = self.position(id)? else { return Ok(None) };
-        let start = self.idx.offset(&*self.idx_file()?, position).map_err(in_file(self.name, "idx"))?;
+        let start = self.in_idx(|source| self.idx.offset(source, position))?;
         let end = self.end();
         if start < HEADER || start >= end {
             return Err(self.damaged(Some(*id), "its offset lies outside the pack"));
@@ -136,7 +136,21 @@ impl Pack {
         if self.idx.bucket(id).is_empty() {
             return Ok(None);
         }
-        self.idx.position(&*self.idx_file()?, id).map_err(in_file(self.name, "idx"))
+        self.in_idx(|source| self.idx.position(source, id))
+    }
+
+    /// All ids, in order.
+    pub(crate) fn ids(&self) -> Result<Vec<ObjectId>> {
+        self.in_idx(|source| self.idx.ids(source))
+    }
+
+    /// Asks the idx, which is opened only if it is not in memory.
+    fn in_idx<T>(&self, ask: impl FnOnce(Source<'_>) -> Result<T, Fault>) -> Result<T> {
+        let answer = match self.idx.in_memory() {
+            Some(source) => ask(source),
+            None => ask(Source::File(&*self.idx_file()?)),
+        };
+        answer.map_err(in_file(self.name, "idx"))
     }
 
     pub(crate) fn idx_file(&self) -> Result<Arc<File>> {

@@ -1,6 +1,7 @@
 //! All packs of a directory, for reading.
 
 use std::cell::RefCell;
+use std::cmp::Reverse;
 use std::collections::BTreeSet;
 use std::io::Write;
 use std::sync::{Arc, PoisonError, RwLock};
@@ -9,7 +10,7 @@ use ckpt_fs::Dir;
 
 use crate::error::Fault;
 use crate::keep::{file_name, names};
-use crate::pack::{Pack, Place, in_file};
+use crate::pack::{Pack, Place};
 use crate::{Error, Kind, ObjectHasher, ObjectId, Result};
 
 /// Packs whose files stay open; at most an eighth of what the process may open.
@@ -141,8 +142,9 @@ impl PackSet {
                 Err(err) => return Err(err),
             }
         }
-        // Most objects are in the largest packs.
-        listing.packs.sort_by_key(|pack| std::cmp::Reverse(pack.idx.count()));
+        // What is asked for most was written last, into small packs whose idx is in memory: those cost nothing to ask. Of the
+        // others most objects are in the largest.
+        listing.packs.sort_by_key(|pack| (pack.idx.in_memory().is_none(), Reverse(pack.idx.count())));
         Ok((listing, is_whole))
     }
 
@@ -154,7 +156,9 @@ impl PackSet {
             objects: pack.idx.count(),
             ours: pack.ours,
         };
-        self.listing().packs.iter().map(info).collect()
+        let mut packs: Vec<_> = self.listing().packs.iter().map(info).collect();
+        packs.sort_by_key(|pack| Reverse(pack.objects));
+        packs
     }
 
     /// Packs that are there and do not count, in order of their names.
@@ -249,7 +253,7 @@ impl PackSet {
     /// [`Error::UnknownPack`] if it is not listed, [`Error::Io`] or [`Error::Damaged`] when its idx cannot be read.
     pub fn ids(&self, name: &ObjectId) -> Result<impl Iterator<Item = ObjectId> + use<>> {
         let pack = self.pack(name)?;
-        let ids = pack.idx.ids(&*pack.idx_file()?).map_err(in_file(*name, "idx"))?;
+        let ids = pack.ids()?;
         Ok(ids.into_iter())
     }
 
@@ -260,7 +264,7 @@ impl PackSet {
     pub fn ids_where(&self, wanted: impl Fn(&ObjectId) -> bool) -> Result<BTreeSet<ObjectId>> {
         let found = RefCell::new(BTreeSet::new());
         self.ask(|pack| {
-            let ids = pack.idx.ids(&*pack.idx_file()?).map_err(in_file(pack.name, "idx"))?;
+            let ids = pack.ids()?;
             found.borrow_mut().extend(ids.into_iter().filter(&wanted));
             Ok(None::<()>)
         })?;

@@ -103,8 +103,9 @@ impl<'a> Apply<'a> {
         self.applied.kept_beside.extend(part.applied.kept_beside);
     }
 
-    pub(super) fn threads(&self) -> usize {
-        self.store.options.thread_count()
+    /// Number of threads for so many shares of work.
+    pub(super) fn threads_for(&self, shares: usize) -> usize {
+        self.store.options.threads_for(shares)
     }
 
     /// Does the steps, which come parents before children. An error is fatal and leaves some of them undone; whatever a

@@ -30,7 +30,7 @@ pub(super) fn make_sure(store: &Inner, prepared: &Prepared<'_>, ingest: &StoreIn
         }
     }
     let victims: Vec<_> = victims.into_iter().collect();
-    let threads = store.options.thread_count().min(victims.len() / CONTENTS_A_THREAD).max(1);
+    let threads = store.options.threads_for(victims.len() / CONTENTS_A_THREAD);
     let parts = victims.chunks(victims.len().div_ceil(threads).max(1));
     for unreadable in ckpt_fs::in_parallel(parts, |part| unreadable(store, part)) {
         for (id, step) in unreadable? {

@@ -245,7 +245,7 @@ fn put_safety(
 ) -> Result<Safety> {
     let store = session.store;
     let objects = &store.objects;
-    let encoded = state::encode(&prepared.present.root, objects, ingest, store.options.thread_count())?;
+    let encoded = state::encode(&prepared.present.root, objects, ingest, &store.options)?;
     if let Some(head) = head {
         let (facts, _) = state::read_facts_commit(objects, head.facts_commit)?;
         if encoded.is_same(head.tree, facts) {
@@ -334,7 +334,7 @@ fn put_restore(
     safety: CheckpointId,
 ) -> Result<Operation> {
     let store = session.store;
-    let encoded = state::encode(result, &store.objects, ingest, store.options.thread_count())?;
+    let encoded = state::encode(result, &store.objects, ingest, &store.options)?;
     let facts_commit = facts_commit(store, ingest, restore.to, encoded, restore.rules)?;
     let paths: Vec<Vec<u8>> = restore.paths.unwrap_or_default().iter().map(|path| path.as_bytes().to_vec()).collect();
     let (undo_next, redo_next) = match restore.kind {

@@ -248,7 +248,7 @@ impl Interrupted<'_> {
         let (session, store) = (self.session, self.session.store);
         let objects = &store.objects;
         let head = store.head(tip)?;
-        let encoded = state::encode(state, objects, ingest, store.options.thread_count())?;
+        let encoded = state::encode(state, objects, ingest, &store.options)?;
         let head_state = head.as_ref().map(|head| head.state(objects)).transpose()?;
         let changes = state::changes(objects, head_state.as_ref(), Some(state))?;
         let rules = head_rules(objects, &self.to)?.unwrap_or_default();
@@ -273,7 +273,7 @@ impl Interrupted<'_> {
     fn record_anew(&self, result: &Node, tip: &Operation, safety: CheckpointId) -> Result<Operation> {
         let (session, store) = (self.session, self.session.store);
         let ingest = StoreIngest::new(session)?;
-        let encoded = state::encode(result, &store.objects, &ingest, store.options.thread_count())?;
+        let encoded = state::encode(result, &store.objects, &ingest, &store.options)?;
         let rules = head_rules(&store.objects, &self.to)?.unwrap_or_default();
         let facts = facts_commit(store, &ingest, &self.to, encoded, &rules)?;
         let old = &self.operation;

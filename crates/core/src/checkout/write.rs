@@ -52,7 +52,7 @@ impl Apply<'_> {
                 count += 1;
             }
         }
-        let threads = self.threads().min(count / FILES_A_THREAD).min(by_dir.len());
+        let threads = self.threads_for((count / FILES_A_THREAD).min(by_dir.len()));
         if threads < 2 {
             return by_dir.values().try_for_each(|steps| self.write_some(steps.iter().copied()));
         }

@@ -115,12 +115,11 @@ pub(crate) fn take(store: &Inner, against: &Against<'_>, ingest: &dyn Ingest) ->
     let root_mode = u16::try_from(stat.mode & 0o777).unwrap_or(0);
     let root = assemble::state(&seen, cache.as_ref());
     let mut ids: Vec<Option<Encoded>> = vec![None; seen.slots()];
-    let encoded =
-        state::encode_with(&root, &store.objects, ingest, store.options.thread_count(), &mut |slot, encoded| {
-            if let Some(place) = ids.get_mut(slot as usize) {
-                *place = Some(encoded);
-            }
-        })?;
+    let encoded = state::encode_with(&root, &store.objects, ingest, &store.options, &mut |slot, encoded| {
+        if let Some(place) = ids.get_mut(slot as usize) {
+            *place = Some(encoded);
+        }
+    })?;
     notices.append(&mut seen.notices);
     Ok(Snapshot {
         root,

@@ -260,7 +260,6 @@ impl Walk<'_> {
             stop: AtomicBool::new(false),
             handles: Arc::default(),
         };
-        let threads = self.options.thread_count();
         let mut workers = vec![Worker::default()];
         for _ in 0..ALONE {
             match shared.take(true) {
@@ -270,7 +269,7 @@ impl Walk<'_> {
         }
         let left = !shared.lock().jobs.is_empty();
         if left {
-            workers.resize_with(threads, Worker::default);
+            workers.resize_with(self.options.thread_count(), Worker::default);
             std::thread::scope(|scope| {
                 let mut workers = workers.iter_mut();
                 let own = workers.next();

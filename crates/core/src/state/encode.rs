@@ -8,7 +8,7 @@ use super::facts::{self, CHILD, Defaults, SELF};
 use super::{Entry, EntryKind, Listing, Node, Stored};
 use crate::commit::Commit;
 use crate::objects::Objects;
-use crate::{ObjectId, Result};
+use crate::{ObjectId, Result, StoreOptions};
 
 /// Takes objects: into a pack, or only their ids.
 pub(crate) trait ObjectSink: Sync {
@@ -65,13 +65,13 @@ struct Dir {
     below: Vec<Option<Encoded>>,
 }
 
-/// A level with fewer directories is over before a thread has started.
-const ALONE: usize = 64;
+/// With fewer directories for each it is over before a thread has started.
+const DIRS_A_THREAD: usize = 32;
 
 /// Puts the trees and facts of `root` into `sink`, children before parents. Subdirectories that the store holds already
 /// are not looked into.
-pub(crate) fn encode(root: &Node, objects: &Objects, sink: &dyn ObjectSink, threads: usize) -> Result<Encoded> {
-    encode_with(root, objects, sink, threads, &mut |_, _| {})
+pub(crate) fn encode(root: &Node, objects: &Objects, sink: &dyn ObjectSink, options: &StoreOptions) -> Result<Encoded> {
+    encode_with(root, objects, sink, options, &mut |_, _| {})
 }
 
 /// Like [`encode`]; tells `on_dir` the ids of each directory that a walk saw.
@@ -79,7 +79,7 @@ pub(crate) fn encode_with(
     root: &Node,
     objects: &Objects,
     sink: &dyn ObjectSink,
-    threads: usize,
+    options: &StoreOptions,
     on_dir: &mut dyn FnMut(u32, Encoded),
 ) -> Result<Encoded> {
     let inherited = Defaults::default();
@@ -92,9 +92,9 @@ pub(crate) fn encode_with(
     // Level by level from the deepest: the directories of one do not need each other.
     for level in levels.windows(2).rev() {
         let (start, end) = (level[0], level[1]);
-        let share = if end - start < ALONE { end - start } else { (end - start).div_ceil(threads.max(1)) };
+        let share = (end - start).div_ceil(options.threads_for((end - start) / DIRS_A_THREAD));
         let encode_all = |dirs: &[Dir]| dirs.iter().map(|dir| dir.encode(sink)).collect::<Result<Vec<_>>>();
-        let shares = ckpt_fs::in_parallel(dirs[start..end].chunks(share.max(1)), encode_all);
+        let shares = ckpt_fs::in_parallel(dirs[start..end].chunks(share), encode_all);
         let encoded = shares.into_iter().collect::<Result<Vec<_>>>()?.concat();
         for (number, encoded) in (start..end).zip(encoded) {
             let Dir { parent, place, .. } = dirs[number];
@@ -288,7 +288,8 @@ mod tests {
         let of = |threads| {
             let mut told = std::collections::BTreeMap::new();
             let on_dir = &mut |slot, encoded| assert!(told.insert(slot, encoded).is_none(), "{slot} twice");
-            let root = encode_with(&root, &objects, &HashOnly, threads, on_dir).unwrap();
+            let options = StoreOptions { threads, ..StoreOptions::default() };
+            let root = encode_with(&root, &objects, &HashOnly, &options, on_dir).unwrap();
             assert_eq!((told.len(), told[&0]), (dirs as usize, root));
             told
         };

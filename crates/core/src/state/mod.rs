@@ -155,7 +155,7 @@ impl Node {
     pub(crate) fn load(&self, objects: &Objects) -> Result<Arc<Listing>> {
         match self {
             Self::Loaded(listing) => Ok(Arc::clone(listing)),
-            Self::Stored(stored) => objects.listings().get(*stored, || stored.load(objects)),
+            Self::Stored(stored) => objects.recent().listing(*stored, || stored.load(objects)),
         }
     }
 }
@@ -177,7 +177,13 @@ pub(crate) fn stored(objects: &Objects, tree: ObjectId, facts_commit: ObjectId) 
 }
 
 /// The tree of facts and the blob of rules that a facts commit holds.
-pub(crate) fn read_facts_commit(objects: &Objects, id: ObjectId) -> Result<(Option<ObjectId>, Option<ObjectId>)> {
+pub(crate) type FactsIds = (Option<ObjectId>, Option<ObjectId>);
+
+pub(crate) fn read_facts_commit(objects: &Objects, id: ObjectId) -> Result<FactsIds> {
+    objects.recent().facts(id, || read_facts(objects, id))
+}
+
+fn read_facts(objects: &Objects, id: ObjectId) -> Result<FactsIds> {
     let damaged = || Error::object(id, ObjectFault::Damaged("it is no facts commit".to_owned()));
     let commit = Commit::decode(&objects.read_kind(id, Kind::Commit)?).ok_or_else(damaged)?;
     let tree = objects.read_kind(commit.tree, Kind::Tree)?;

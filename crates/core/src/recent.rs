@@ -1,42 +1,60 @@
-//! Directories of states that were read from a store, kept in memory while they are few.
+//! What was read of states last, kept in memory: directories while they are few, and the ids in facts commits.
 
+use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use lru::LruCache;
 
-use crate::Result;
-use crate::state::{Listing, Stored};
+use crate::state::{FactsIds, Listing, Stored};
+use crate::{ObjectId, Result};
 
 /// Entries that are kept, of all directories together: some 8 MB.
 const ENTRIES: usize = 1 << 16;
 /// Directories that are kept however large they are: a restore asks for one of them once for each of its entries.
 const DIRS: usize = 4;
 
-/// The directories that were asked for last. Shared by threads.
-pub(crate) struct Listings(Mutex<Kept>);
+/// Facts commits that are kept: a command asks for that of head several times.
+const FACTS: NonZeroUsize = NonZeroUsize::new(16).expect("it is not zero");
 
-struct Kept {
+/// What was asked for last. Shared by threads.
+pub(crate) struct Recent {
+    dirs: Mutex<Dirs>,
+    facts: Mutex<LruCache<ObjectId, FactsIds>>,
+}
+
+struct Dirs {
     dirs: LruCache<Stored, Arc<Listing>>,
     entries: usize,
 }
 
-impl Listings {
+impl Recent {
     pub(crate) fn new() -> Self {
-        Self(Mutex::new(Kept { dirs: LruCache::unbounded(), entries: 0 }))
+        let dirs = Dirs { dirs: LruCache::unbounded(), entries: 0 };
+        Self { dirs: Mutex::new(dirs), facts: Mutex::new(LruCache::new(FACTS)) }
     }
 
     /// A directory that was read before, or `read` now. Restores and comparisons ask for the same ones path by path.
-    pub(crate) fn get(&self, stored: Stored, read: impl FnOnce() -> Result<Listing>) -> Result<Arc<Listing>> {
-        if let Some(known) = self.0.lock().unwrap_or_else(PoisonError::into_inner).dirs.get(&stored) {
+    pub(crate) fn listing(&self, stored: Stored, read: impl FnOnce() -> Result<Listing>) -> Result<Arc<Listing>> {
+        if let Some(known) = self.dirs.lock().unwrap_or_else(PoisonError::into_inner).dirs.get(&stored) {
             return Ok(Arc::clone(known));
         }
         let listing = Arc::new(read()?);
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).put(stored, Arc::clone(&listing));
+        self.dirs.lock().unwrap_or_else(PoisonError::into_inner).put(stored, Arc::clone(&listing));
         Ok(listing)
+    }
+
+    /// What the facts commit `id` holds, read before or now.
+    pub(crate) fn facts(&self, id: ObjectId, read: impl FnOnce() -> Result<FactsIds>) -> Result<FactsIds> {
+        if let Some(known) = self.facts.lock().unwrap_or_else(PoisonError::into_inner).get(&id) {
+            return Ok(*known);
+        }
+        let facts = read()?;
+        self.facts.lock().unwrap_or_else(PoisonError::into_inner).put(id, facts);
+        Ok(facts)
     }
 }
 
-impl Kept {
+impl Dirs {
     fn put(&mut self, stored: Stored, listing: Arc<Listing>) {
         self.entries += listing.entries.len();
         let before = self.dirs.put(stored, listing);
@@ -56,7 +74,7 @@ mod tests {
 
     #[test]
     fn the_last_ones_are_kept_and_four_however_large() {
-        let listings = Listings::new();
+        let recent = Recent::new();
         let entry = Entry { name: Vec::new(), kind: EntryKind::File, mode: 0o644, id: ObjectId::ZERO, dir: None };
         let was_read = |number: u8, entries: usize| {
             let stored =
@@ -68,7 +86,7 @@ mod tests {
                 listing.entries = vec![entry.clone(); entries];
                 Ok(listing)
             };
-            assert_eq!(listings.get(stored, read).unwrap().entries.len(), entries);
+            assert_eq!(recent.listing(stored, read).unwrap().entries.len(), entries);
             was_read
         };
         for number in 0..8 {
