@@ -12,8 +12,8 @@ use crate::layout::{OWN, WORKTREE, WorktreeRecord};
 use crate::record::{NewState, merge_packs, put_checkpoint, put_save, write_cache};
 use crate::registry;
 use crate::session::Session;
-use crate::snapshot::{self, Against, Snapshot, StoreIngest};
-use crate::state::{self, HashOnly};
+use crate::snapshot::{self, Against, HashUntilStopped, Snapshot, StoreIngest};
+use crate::state;
 use crate::store::Inner;
 use crate::{
     ChangeCounts, CheckpointId, CheckpointKind, CheckpointStore, Error, Notice, ObjectId, Omitted, Operation,
@@ -169,7 +169,7 @@ impl CheckpointStore {
     pub fn plan_first_save(checkpoint_dir: &Path, worktree: &Path, options: StoreOptions) -> Result<SavePlan> {
         let store = Inner::not_made(checkpoint_dir, Worktree::locate(worktree)?, options)?;
         let against = Against { tip: None, head: None, clock: None };
-        let mut snapshot = snapshot::take(&store, &against, &HashOnly)?;
+        let mut snapshot = snapshot::take(&store, &against, &HashUntilStopped(&*store.options.observer))?;
         let mut notices = store.notices().to_vec();
         notices.append(&mut snapshot.notices);
         let differences = store.differences(None, &snapshot)?;
@@ -182,7 +182,7 @@ impl CheckpointStore {
         let tip = store.tip()?;
         let head = store.head(&tip)?;
         let against = Against { tip: Some(&tip), head: head.as_ref(), clock: None };
-        let snapshot = snapshot::take(store, &against, &HashOnly)?;
+        let snapshot = snapshot::take(store, &against, &HashUntilStopped(&*store.options.observer))?;
         store.require_mounted(&snapshot)?;
         store.require_readable(&snapshot)?;
         let differences = store.differences(head.as_ref(), &snapshot)?;

@@ -5,9 +5,9 @@
 use std::path::Path;
 use std::process::Command;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 
-use ckpt_core::{CheckpointStore, Clock, StoreId, StoreOptions};
+use ckpt_core::{CheckpointStore, Clock, Error, Observer, StoreId, StoreOptions};
 
 struct Ticking(AtomicI64);
 
@@ -131,4 +131,57 @@ fn what_one_checkpoint_says_of_itself_leaves_the_history_open() {
     assert_eq!(store.status().unwrap().head.unwrap().in_lineage, None);
     assert_eq!(asked(store.lineage().unwrap()), [Some(true)]);
     assert_eq!(asked(store.checkpoints().unwrap()), [Some(true)]);
+}
+
+/// Asks for an end at the given question, and counts them.
+struct StopAt {
+    stop_at: AtomicU64,
+    asked: AtomicU64,
+}
+
+impl Observer for StopAt {
+    fn interrupted(&self) -> bool {
+        self.asked.fetch_add(1, Ordering::Relaxed) + 1 >= self.stop_at.load(Ordering::Relaxed)
+    }
+}
+
+#[test]
+fn a_save_of_one_large_file_can_be_stopped_anywhere_in_it() {
+    const MEBIBYTES: u64 = 24;
+    let temp = tempfile::tempdir().unwrap();
+    let worktree = temp.path().join("w");
+    std::fs::create_dir(&worktree).unwrap();
+    // Half of it is deflated and half of it stored, in two files, so that both ways are stopped.
+    let text = "a line of a log\n".repeat(1 << 16);
+    let noise: Vec<u8> =
+        (0..1_u64 << 17).flat_map(|n| n.wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(23).to_le_bytes()).collect();
+    std::fs::write(worktree.join("text"), text.repeat(MEBIBYTES as usize)).unwrap();
+    std::fs::write(worktree.join("noise"), noise.repeat(MEBIBYTES as usize)).unwrap();
+    let observer = Arc::new(StopAt { stop_at: AtomicU64::new(u64::MAX), asked: AtomicU64::new(0) });
+    let open = |name: &str| {
+        let mut options = options();
+        options.observer = Arc::clone(&observer) as Arc<dyn Observer>;
+        CheckpointStore::open_or_create(&temp.path().join(name), &worktree, options).unwrap()
+    };
+    open("counted").save("whole").unwrap();
+    let asked = observer.asked.swap(0, Ordering::Relaxed);
+    // Each of the files is hashed once and read once more.
+    assert!(asked >= 4 * MEBIBYTES, "asked {asked} times only");
+    for stop_at in (1..asked).step_by(usize::try_from(asked / 16).unwrap()) {
+        observer.stop_at.store(stop_at, Ordering::Relaxed);
+        observer.asked.store(0, Ordering::Relaxed);
+        let store = open("stopped");
+        let stopped = store.save("stopped");
+        assert!(matches!(stopped, Err(Error::Interrupted)), "at {stop_at} of {asked}: {stopped:?}");
+        assert!(store.head().unwrap().is_none());
+        let after = observer.asked.load(Ordering::Relaxed);
+        assert!(after <= stop_at + 4, "it went on after {stop_at}, up to {after}");
+    }
+    observer.stop_at.store(u64::MAX, Ordering::Relaxed);
+    let store = open("stopped");
+    let saved = store.save("whole").unwrap();
+    assert_eq!((saved.files, saved.bytes), (2, (2 * MEBIBYTES) << 20));
+    oracle(&store);
+    let left = std::fs::read_dir(store.path().join("ckpt")).unwrap().map(|entry| entry.unwrap().file_name());
+    assert!(left.into_iter().all(|name| !name.to_string_lossy().starts_with("tmp-")));
 }

@@ -23,8 +23,8 @@ use crate::error::Context;
 use crate::record::{NewState, merge_packs, put_checkpoint, put_operation, put_save, write_cache};
 use crate::session::Session;
 use crate::snapshot::rules::Rules;
-use crate::snapshot::{Against, Ingest, StoreIngest};
-use crate::state::{self, Change, Encoded, Entry, HashOnly, Node, encode_facts_commit};
+use crate::snapshot::{Against, HashUntilStopped, Ingest, StoreIngest};
+use crate::state::{self, Change, Encoded, Entry, Node, encode_facts_commit};
 use crate::store::Inner;
 use crate::timeline::NewOperation;
 use crate::{
@@ -103,7 +103,7 @@ pub(crate) fn dry_run<'a>(store: &'a Inner, restore: &Restore<'a>) -> Result<Pla
     interrupted::require_none(store)?;
     let tip = store.tip()?;
     let head = store.head(&tip)?;
-    let prepared = prepare(store, restore, &tip, head.as_ref(), None, &HashOnly)?;
+    let prepared = prepare(store, restore, &tip, head.as_ref(), None, &HashUntilStopped(&*store.options.observer))?;
     Ok(Plan {
         kind: restore.kind,
         to: restore.to.info.id,

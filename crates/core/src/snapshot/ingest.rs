@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::collections::HashSet;
 use std::fs::File;
-use std::io::{Read, Seek, SeekFrom};
+use std::io::{self, Read, Seek, SeekFrom};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use ckpt_fs::Dir;
@@ -13,7 +13,7 @@ use crate::error::Context;
 use crate::objects::pack_error;
 use crate::session::Session;
 use crate::state::{HashOnly, ObjectSink};
-use crate::{Error, Event, ObjectId, Result};
+use crate::{Error, Event, ObjectId, Observer, Result, Silent};
 
 /// A pack of blobs that is larger is published as it is, and a new one begun: an interruption loses at most the open
 /// one.
@@ -36,12 +36,42 @@ pub(crate) trait Ingest: ObjectSink {
 /// Stores nothing.
 impl Ingest for HashOnly {
     fn stream(&self, file: &mut File, size: u64) -> Result<Option<ObjectId>> {
-        hash_file(file, size)
+        hash_file(file, size, &Silent)
+    }
+}
+
+/// Stores nothing, and ends when somebody asks for that.
+pub(crate) struct HashUntilStopped<'a>(pub(crate) &'a dyn Observer);
+
+impl ObjectSink for HashUntilStopped<'_> {
+    fn put(&self, kind: Kind, content: &[u8]) -> Result<ObjectId> {
+        HashOnly.put(kind, content)
+    }
+}
+
+impl Ingest for HashUntilStopped<'_> {
+    fn stream(&self, file: &mut File, size: u64) -> Result<Option<ObjectId>> {
+        hash_file(file, size, self.0)
+    }
+}
+
+/// A file that cannot be read any more once somebody asks for an end: there may be gigabytes left.
+struct Stoppable<'a, R> {
+    file: R,
+    observer: &'a dyn Observer,
+}
+
+impl<R: Read> Read for Stoppable<'_, R> {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        if self.observer.interrupted() {
+            return Err(io::Error::other("interrupted"));
+        }
+        self.file.read(out)
     }
 }
 
 /// Hashes the first `size` bytes of a file; `None` when it is shorter, or cannot be read.
-fn hash_file(file: &mut File, size: u64) -> Result<Option<ObjectId>> {
+fn hash_file(file: &mut File, size: u64, observer: &dyn Observer) -> Result<Option<ObjectId>> {
     if file.seek(SeekFrom::Start(0)).is_err() {
         return Ok(None);
     }
@@ -49,6 +79,9 @@ fn hash_file(file: &mut File, size: u64) -> Result<Option<ObjectId>> {
     let mut buffer = vec![0; CHUNK];
     let mut left = size;
     while left > 0 {
+        if observer.interrupted() {
+            return Err(Error::Interrupted);
+        }
         let wanted = usize::try_from(left).unwrap_or(CHUNK).min(CHUNK);
         match file.read(&mut buffer[..wanted]) {
             Ok(0) => return Ok(None),
@@ -56,7 +89,7 @@ fn hash_file(file: &mut File, size: u64) -> Result<Option<ObjectId>> {
                 left -= read as u64;
                 hasher.update(&buffer[..read]);
             }
-            Err(err) if err.kind() == std::io::ErrorKind::Interrupted => {}
+            Err(err) if err.kind() == io::ErrorKind::Interrupted => {}
             Err(_) => return Ok(None),
         }
     }
@@ -169,7 +202,8 @@ impl ObjectSink for StoreIngest<'_> {
 impl Ingest for StoreIngest<'_> {
     fn stream(&self, file: &mut File, size: u64) -> Result<Option<ObjectId>> {
         // Hashing is five times cheaper than deflating, and most large files are in the store already.
-        let Some(id) = hash_file(file, size)? else { return Ok(None) };
+        let observer = &*self.session.store.options.observer;
+        let Some(id) = hash_file(file, size, observer)? else { return Ok(None) };
         if self.holds(&id)? {
             return Ok(Some(id));
         }
@@ -177,14 +211,16 @@ impl Ingest for StoreIngest<'_> {
             return Ok(None);
         }
         let mut writer = self.lock();
-        let streamed = match writer.add_stream(Kind::Blob, size, Some(id), &mut file.take(size)) {
+        let mut content = Stoppable { file: file.take(size), observer };
+        let streamed = match writer.add_stream(Kind::Blob, size, Some(id), &mut content) {
             Ok(streamed) => streamed,
+            Err(ckpt_pack::Error::Source { .. }) if observer.interrupted() => return Err(Error::Interrupted),
             Err(ckpt_pack::Error::Source { .. }) => return Ok(None),
             Err(err) => return Err(self.fail(err)),
         };
         self.publish_segment(&mut writer)?;
         drop(writer);
-        self.session.store.options.observer.event(Event::Saved { bytes: size });
+        observer.event(Event::Saved { bytes: size });
         Ok(matches!(streamed, Streamed::Written(_)).then_some(id))
     }
 }

@@ -16,8 +16,8 @@ use crate::layout::{DAMAGED, OWN};
 use crate::objects::{Objects, pack_error};
 use crate::registry::{self, StoreState};
 use crate::session::Session;
-use crate::snapshot::{self, Against, Ingest, StoreIngest};
-use crate::state::{HashOnly, ObjectSink};
+use crate::snapshot::{self, Against, HashUntilStopped, Ingest, StoreIngest};
+use crate::state::ObjectSink;
 use crate::store::{Inner, check_owner};
 use crate::{Error, ObjectId, OperationId, Result};
 
@@ -209,7 +209,7 @@ impl Repair<'_> {
     }
 
     fn take_from_worktree(&self, missing: &BTreeSet<ObjectId>, ingest: &StoreIngest<'_>) -> Result<()> {
-        let wanted = Wanted { missing, ingest };
+        let wanted = Wanted { missing, ingest, hash: HashUntilStopped(&*self.session.store.options.observer) };
         let against = Against { tip: None, head: None, clock: None };
         match snapshot::take(self.session.store, &against, &wanted) {
             Ok(_) | Err(Error::Workspace { .. }) => Ok(()),
@@ -257,18 +257,19 @@ impl Repair<'_> {
 struct Wanted<'a> {
     missing: &'a BTreeSet<ObjectId>,
     ingest: &'a StoreIngest<'a>,
+    hash: HashUntilStopped<'a>,
 }
 
 impl ObjectSink for Wanted<'_> {
     fn put(&self, kind: Kind, content: &[u8]) -> Result<ObjectId> {
-        let id = HashOnly.put(kind, content)?;
+        let id = self.hash.put(kind, content)?;
         if self.missing.contains(&id) { self.ingest.put(kind, content) } else { Ok(id) }
     }
 }
 
 impl Ingest for Wanted<'_> {
     fn stream(&self, file: &mut File, size: u64) -> Result<Option<ObjectId>> {
-        match HashOnly.stream(file, size)? {
+        match self.hash.stream(file, size)? {
             Some(id) if self.missing.contains(&id) => self.ingest.stream(file, size),
             other => Ok(other),
         }

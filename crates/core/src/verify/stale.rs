@@ -6,8 +6,8 @@ use super::{Fault, FaultKind, found};
 use crate::error::Context;
 use crate::layout::OWN;
 use crate::session::Session;
-use crate::snapshot::{self, Against, STAT_CACHE};
-use crate::state::{self, HashOnly, Node};
+use crate::snapshot::{self, Against, HashUntilStopped, STAT_CACHE};
+use crate::state::{self, Node};
 use crate::store::Inner;
 use crate::{Operation, Result};
 
@@ -43,7 +43,7 @@ pub(super) fn find(store: &Inner, repair: bool) -> Result<Vec<Fault>> {
 fn differences(store: &Inner, tip: &Operation) -> Result<Vec<Vec<u8>>> {
     let look = |tip| -> Result<Node> {
         let against = Against { tip, head: None, clock: None };
-        Ok(snapshot::take(store, &against, &HashOnly)?.root)
+        Ok(snapshot::take(store, &against, &HashUntilStopped(&*store.options.observer))?.root)
     };
     let (with, without) = (look(Some(tip))?, look(None)?);
     let changes = state::changes(&store.objects, Some(&with), Some(&without))?;
