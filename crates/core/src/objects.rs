@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 use ckpt_fs::{Dir, Entries, FileKind};
-use ckpt_pack::{Found, Header, Kind, PackSet};
+use ckpt_pack::{Found, Header, Kind, PackSet, Vetted};
 
 use crate::error::Context;
 use crate::recent::Recent;
@@ -22,6 +22,7 @@ pub(crate) struct Objects {
     packs: PackSet,
     path: PathBuf,
     fallback: Mutex<Option<git2::Odb<'static>>>,
+    vetted: Mutex<Vetted>,
     recent: Recent,
 }
 
@@ -40,7 +41,7 @@ impl Objects {
 
     fn of_packs(pack_dir: Dir, path: PathBuf) -> Result<Self> {
         let packs = PackSet::open(pack_dir).map_err(|err| pack_error(&path, err))?;
-        Ok(Self { packs, path, fallback: Mutex::new(None), recent: Recent::new() })
+        Ok(Self { packs, path, fallback: Mutex::new(None), vetted: Mutex::default(), recent: Recent::new() })
     }
 
     pub(crate) fn packs(&self) -> &PackSet {
@@ -141,8 +142,8 @@ impl Objects {
         self.packs.ids_where(|id| id.to_string().starts_with(prefix)).map_err(|err| pack_error(&self.path, err))
     }
 
-    /// libgit2 opens what it finds: it would wait for the writer of a FIFO, and follow links and `info/alternates` to what
-    /// lies outside the store.
+    /// libgit2 opens what it finds: it would wait for the writer of a FIFO, follow links and `info/alternates` to what lies
+    /// outside the store, and crash where an idx names a place beyond the end of its pack.
     fn check_files(&self, id: ObjectId) -> Result<()> {
         let refuse = |what: &str| Err(Error::object(id, ObjectFault::Damaged(what.to_owned())));
         let objects = Dir::open(&self.path).context("open", &self.path)?;
@@ -158,6 +159,12 @@ impl Objects {
             if let Some(entry) = names.iter().find(|entry| !is_file(entry.kind)) {
                 let name = String::from_utf8_lossy(entry.name);
                 return refuse(&format!("objects/pack/{name} is no regular file"));
+            }
+            let mut vetted = self.vetted.lock().unwrap_or_else(PoisonError::into_inner);
+            if let Some(name) = vetted.find_unfit(&packs).map_err(|err| pack_error(&self.path, err))? {
+                return refuse(&format!(
+                    "objects/pack/{name} is damaged or foreign, and with it only our own packs are read"
+                ));
             }
         }
         let stat = |dir: &Dir, name: &str| dir.try_stat(name.as_bytes()).context("look at", self.path.join(name));

@@ -50,6 +50,7 @@ mod remove;
 mod scan;
 mod set;
 mod spool;
+mod vetted;
 mod writer;
 
 pub use encode::{Encoded, Encoder};
@@ -64,4 +65,5 @@ pub use publish::{FinishedPack, PublishedPack, publish_all};
 pub use remove::{remove_packs, settle_orphans, unpublished};
 pub use scan::{Damage, Lookup, Scan, pack_names};
 pub use set::{Found, Header, Object, PackInfo, PackProblem, PackSet};
+pub use vetted::Vetted;
 pub use writer::{PackWriter, Streamed};

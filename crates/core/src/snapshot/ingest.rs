@@ -199,6 +199,21 @@ impl ObjectSink for StoreIngest<'_> {
     }
 }
 
+/// Takes objects as a [`StoreIngest`] does, and packs those again that the store has and cannot give back. For the few that
+/// every restore reads and hardly any save makes anew.
+pub(crate) struct ReadBack<'a>(pub(crate) &'a StoreIngest<'a>);
+
+impl ObjectSink for ReadBack<'_> {
+    fn put(&self, kind: Kind, content: &[u8]) -> Result<ObjectId> {
+        let id = HashOnly.put(kind, content)?;
+        let objects = &self.0.session.store.objects;
+        if !self.0.wrote(&id) && objects.contains(&id)? && objects.read(id).is_err() {
+            self.0.doubt(id);
+        }
+        self.0.put(kind, content)
+    }
+}
+
 impl Ingest for StoreIngest<'_> {
     fn stream(&self, file: &mut File, size: u64) -> Result<Option<ObjectId>> {
         // Hashing is five times cheaper than deflating, and most large files are in the store already.
