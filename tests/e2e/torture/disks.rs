@@ -58,7 +58,7 @@ fn a_small_disk_loses_nothing_l35() {
                 }
                 let is_turn = (number + turn + *pages as usize).is_multiple_of(3);
                 if either(is_turn, true) {
-                    tally.case(place, || one(verb, place, ON_A_SMALL_DISK, pages * 4));
+                    tally.case(&format!("{} {place}", verb.name), || one(verb, place, ON_A_SMALL_DISK, pages * 4));
                 }
             }
         }
@@ -71,7 +71,7 @@ fn what_may_not_be_written_stays_as_it_is_l35() {
     let mut tally = Tally::new("read-only");
     for verb in VERBS {
         for place in PLACES {
-            tally.case(place, || one(verb, place, READ_ONLY, 0));
+            tally.case(&format!("{} {place}", verb.name), || one(verb, place, READ_ONLY, 0));
         }
     }
     tally.end();

@@ -1,8 +1,12 @@
 //! One path on its way from one state to another, and what the disk says about it.
 
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+
 use ckpt_fs::{Dir, FileKind};
 use ckpt_pack::Kind;
 
+use crate::error::Context;
 use crate::path::split;
 use crate::snapshot::{FileRead, Purpose, read_file};
 use crate::state::{Change, EntryInfo, HashOnly, ObjectSink};
@@ -45,7 +49,7 @@ pub(crate) enum OnDisk {
 /// Compares the disk with a step, by content, without a cache.
 pub(crate) fn look(root: &Dir, step: &Step) -> Result<OnDisk> {
     let (dir, name) = split(&step.path);
-    let parent = match root.open_beneath(dir) {
+    let parent = match root.open_beneath(dir).or_short("open", OsStr::from_bytes(dir))? {
         Ok(parent) => parent,
         // A directory that is not there, or is something else, holds nothing.
         Err(err) if ckpt_fs::is_absence(&err) => return Ok(compare(step, None, false)),

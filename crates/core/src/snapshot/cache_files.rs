@@ -3,6 +3,7 @@
 use super::stat_cache::{CacheBasis, StatCache};
 use super::{Snapshot, assemble};
 use crate::error::Context;
+use crate::layout::OWN;
 use crate::store::Inner;
 use crate::{Notice, ObjectId, Operation, Result};
 
@@ -20,7 +21,7 @@ const CHANGES_BYTES: usize = 4096;
 /// What can be read of the cache.
 struct Found {
     cache: Option<StatCache>,
-    /// A file that cannot be read.
+    /// A file that is no cache, or cannot be read.
     damaged: Option<&'static str>,
 }
 
@@ -55,13 +56,13 @@ impl Snapshot {
 }
 
 /// The file of the stat cache that cannot be read, if there is one; a missing one is as good as one that can.
-pub(crate) fn damaged_cache(store: &Inner) -> Option<&'static str> {
-    find(store).damaged
+pub(crate) fn damaged_cache(store: &Inner) -> Result<Option<&'static str>> {
+    Ok(find(store)?.damaged)
 }
 
 /// The stat cache, and whether what it says has to be looked up first.
 pub(super) fn load(store: &Inner, tip: &Operation, notices: &mut Vec<Notice>) -> Result<(Option<StatCache>, bool)> {
-    let found = find(store);
+    let found = find(store)?;
     if found.damaged.is_some() {
         notices.push(Notice::CacheRebuilt);
     }
@@ -71,22 +72,26 @@ pub(super) fn load(store: &Inner, tip: &Operation, notices: &mut Vec<Notice>) ->
     Ok((Some(cache), must_look_up))
 }
 
-/// Anything that keeps us from reading a file is as good as losing it.
-fn find(store: &Inner) -> Found {
+/// Anything that keeps us from reading a file is as good as losing it, but for a shortage, of which the rest of a command
+/// would die as well.
+fn find(store: &Inner) -> Result<Found> {
     let boot = ckpt_fs::boot_id();
-    let read = |file: &str| store.own.read_file(file.as_bytes(), MAX_CACHE_BYTES);
-    let cache = match read(STAT_CACHE) {
-        Ok(None) => return Found { cache: None, damaged: None },
+    let read = |file: &str| {
+        let read = store.own.read_file(file.as_bytes(), MAX_CACHE_BYTES);
+        read.or_short("read", store.path.join(OWN).join(file))
+    };
+    let cache = match read(STAT_CACHE)? {
+        Ok(None) => return Ok(Found { cache: None, damaged: None }),
         Ok(Some(bytes)) => StatCache::decode(bytes, boot.as_deref()),
         Err(_) => None,
     };
-    let Some(mut cache) = cache else { return Found { cache: None, damaged: Some(STAT_CACHE) } };
-    let is_whole = match read(STAT_CACHE_CHANGES) {
+    let Some(mut cache) = cache else { return Ok(Found { cache: None, damaged: Some(STAT_CACHE) }) };
+    let is_whole = match read(STAT_CACHE_CHANGES)? {
         Ok(None) => true,
         Ok(Some(bytes)) => cache.change(bytes, boot.as_deref()),
         Err(_) => false,
     };
-    Found { cache: Some(cache), damaged: (!is_whole).then_some(STAT_CACHE_CHANGES) }
+    Ok(Found { cache: Some(cache), damaged: (!is_whole).then_some(STAT_CACHE_CHANGES) })
 }
 
 fn is_on_timeline(store: &Inner, tip: &Operation, basis: &CacheBasis) -> Result<bool> {

@@ -240,7 +240,7 @@ fn files(store: &Inner) -> Result<Vec<Fault>> {
     if matches!(journal::read(store)?, journal::Found::Damaged) {
         damaged(own.join(journal::JOURNAL), "it is damaged, and what it stood for cannot be known");
     }
-    if let Some(file) = snapshot::damaged_cache(store) {
+    if let Some(file) = snapshot::damaged_cache(store)? {
         damaged(own.join(file), "it is damaged; the next save reads files again");
     }
     Ok(faults)

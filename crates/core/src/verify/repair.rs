@@ -242,7 +242,7 @@ impl Repair<'_> {
         let (session, store) = (self.session, self.session.store);
         session.update_record()?;
         let own = store.path.join(OWN);
-        while let Some(file) = snapshot::damaged_cache(store) {
+        while let Some(file) = snapshot::damaged_cache(store)? {
             store.own.remove_file(file.as_bytes()).context("remove", own.join(file))?;
         }
         if matches!(journal::read(store)?, journal::Found::Damaged) {
