@@ -416,3 +416,54 @@ fn what_every_restore_reads_is_packed_again_by_a_save_x4() {
     let _ = sandbox.ckpt(&format!("reset {second}")).ok();
     assert_eq!(sandbox.text("a"), "two");
 }
+
+/// The file of changes is not looked at when the stat cache is written as a whole.
+#[test]
+fn a_new_stat_cache_ends_damage_to_the_changes_of_the_old_one_c36() {
+    let sandbox = Sandbox::new();
+    let edit_all = |content: &str| {
+        for number in 0..160 {
+            sandbox.write(format!("d{}/f{number}", number % 8), content);
+        }
+    };
+    edit_all("one");
+    // What is young is not trusted, and would be changed by the next save.
+    std::thread::sleep(std::time::Duration::from_millis(60));
+    sandbox.save("first");
+    sandbox.write("d0/f0", "two");
+    sandbox.save("second");
+    let changes = sandbox.store().join("ckpt/stat-cache-changes");
+    nul(&changes);
+    edit_all("three");
+    let third = sandbox.ckpt("save -m third").ok();
+    assert!(third.err().contains("stat cache"), "{third}");
+    let status = sandbox.ckpt("status").ok();
+    assert!(!status.err().contains("stat cache"), "{status}");
+    let _ = sandbox.ckpt("verify").ok();
+    assert!(!changes.exists());
+}
+
+/// What differs from head only by what a rule leaves out is no checkpoint, and its trees are packed by nobody.
+#[test]
+fn a_save_that_packs_nothing_leaves_no_cache_of_what_it_saw_l45() {
+    let sandbox = Sandbox::new();
+    for number in 0..300 {
+        sandbox.write(format!("a/f{number}"), "x");
+    }
+    sandbox.write("b/y", "y");
+    sandbox.write("b/z", "z");
+    sandbox.write(".gitignore", ".ckptignore\n");
+    sandbox.save("first");
+    sandbox.write(".ckptignore", "b/z\n");
+    for number in 0..300 {
+        sandbox.write(format!("a/f{number}"), "x");
+    }
+    std::thread::sleep(std::time::Duration::from_millis(60));
+    let same = sandbox.ckpt("save -m second").ok();
+    assert!(same.err().contains("nothing changed"), "{same}");
+    let _ = sandbox.ckpt("status").ok();
+    sandbox.write("b/y", "why");
+    let _ = sandbox.ckpt("diff").ok();
+    let third = sandbox.save("third");
+    assert_eq!(sandbox.paths_in(&third).iter().filter(|path| path.starts_with("b/")).count(), 1);
+}

@@ -5,7 +5,7 @@ use ckpt_pack::{FinishedPack, Kind};
 use crate::checkpoint::{Checkpoint, NewCheckpoint};
 use crate::objects::pack_error;
 use crate::session::Session;
-use crate::snapshot::{ReadBack, Snapshot, StoreIngest};
+use crate::snapshot::{ReadBack, STAT_CACHE, STAT_CACHE_CHANGES, Snapshot, StoreIngest};
 use crate::state::{Encoded, ObjectSink, encode_facts_commit};
 use crate::timeline::NewOperation;
 use crate::{ChangeCounts, CheckpointKind, Durability, Error, Operation, OperationKind, Result};
@@ -109,8 +109,12 @@ impl Session<'_> {
 pub(crate) fn write_cache(session: &Session<'_>, snapshot: &Snapshot, operation: &Operation) {
     if let Some((name, parts)) = snapshot.next_cache(session.store, operation, session.locked_ns) {
         let parts = parts.each_ref().map(Vec::as_slice);
-        let _ =
-            session.store.own.write_parts_atomic(&session.tmp_name(name), name.as_bytes(), &parts, Durability::None);
+        let own = &session.store.own;
+        let written = own.write_parts_atomic(&session.tmp_name(name), name.as_bytes(), &parts, Durability::None);
+        if written.is_ok() && name == STAT_CACHE {
+            // They are of the cache before, if they can be read at all.
+            let _ = own.remove_file(STAT_CACHE_CHANGES.as_bytes());
+        }
     }
 }
 

@@ -271,11 +271,17 @@ fn save(session: &Session<'_>, options: &SaveOptions) -> Result<Saved> {
     if let Some(head) = head.as_ref().filter(|_| differences.is_same && !options.always) {
         saved.id = head.info.id;
         saved.message.clone_from(&head.info.message);
-        // Nothing new, and still something to pack: the store had lost it.
-        if saved.no_longer_tracked.is_empty() && !ingest.is_empty() {
+        // Nothing new, and still something to pack: the store had lost it. What differs from head only by what a rule
+        // leaves out is not packed; then no cache may say that it is.
+        let is_held = if ingest.is_empty() {
+            true
+        } else if saved.no_longer_tracked.is_empty() {
             session.publish(Vec::new(), ingest)?;
-        }
-        if snapshot.read_much() {
+            true
+        } else {
+            false
+        };
+        if is_held && snapshot.read_much() {
             write_cache(session, &snapshot, &tip);
         }
         session.update_record()?;

@@ -145,6 +145,9 @@ pub(super) fn changes(seen: &Seen, old: &StatCache, encoded: &[Option<Encoded>],
     }
     let next = Next { seen, old: Some(old), encoded, numbers };
     for slot in 0..seen.outcomes.len() {
+        if builder.bytes() > limit {
+            return None;
+        }
         if let Outcome::Clean { cached, children } = &seen.outcomes[slot] {
             let dir = old.dir(*cached)?;
             let encoded = next.encoded(slot).unwrap_or(dir.encoded);
@@ -160,11 +163,8 @@ pub(super) fn changes(seen: &Seen, old: &StatCache, encoded: &[Option<Encoded>],
         if next.numbers[slot] != NONE {
             next.add(&mut builder, slot)?;
         }
-        if builder.bytes() > limit {
-            return None;
-        }
     }
-    Some(builder)
+    (builder.bytes() <= limit).then_some(builder)
 }
 
 /// The next cache as a whole; `None` when it cannot be said.

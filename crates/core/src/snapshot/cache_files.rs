@@ -10,7 +10,7 @@ use crate::{Notice, ObjectId, Operation, Result};
 /// Name of the stat cache in `ckpt/`.
 pub(crate) const STAT_CACHE: &str = "stat-cache";
 /// Name of the file with what has changed in it since.
-const STAT_CACHE_CHANGES: &str = "stat-cache-changes";
+pub(crate) const STAT_CACHE_CHANGES: &str = "stat-cache-changes";
 /// A cache of ten million entries is smaller.
 const MAX_CACHE_BYTES: u64 = 4 << 30;
 /// Changes are written until they are this part of the cache, and some bytes; then it is written anew. So a large cache is

@@ -176,14 +176,16 @@ pub(crate) fn stored(objects: &Objects, tree: ObjectId, facts_commit: ObjectId) 
     Ok(Node::Stored(Stored { tree, facts, inherited: Defaults::default() }))
 }
 
-/// The tree of facts and the blob of rules that a facts commit holds.
+/// Ids of the tree of facts and of the blob of rules.
 pub(crate) type FactsIds = (Option<ObjectId>, Option<ObjectId>);
 
+/// What a facts commit holds, read now or remembered.
 pub(crate) fn read_facts_commit(objects: &Objects, id: ObjectId) -> Result<FactsIds> {
-    objects.recent().facts(id, || read_facts(objects, id))
+    objects.recent().facts(id, || read_facts_commit_now(objects, id))
 }
 
-fn read_facts(objects: &Objects, id: ObjectId) -> Result<FactsIds> {
+/// The same, read from the store whatever is remembered.
+pub(crate) fn read_facts_commit_now(objects: &Objects, id: ObjectId) -> Result<FactsIds> {
     let damaged = || Error::object(id, ObjectFault::Damaged("it is no facts commit".to_owned()));
     let commit = Commit::decode(&objects.read_kind(id, Kind::Commit)?).ok_or_else(damaged)?;
     let tree = objects.read_kind(commit.tree, Kind::Tree)?;

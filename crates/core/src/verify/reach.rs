@@ -203,7 +203,7 @@ impl Walk<'_> {
 
     /// Whether a facts commit, and all that it holds, is there.
     fn facts(&mut self, id: ObjectId) -> Result<bool> {
-        let Some((facts, rules)) = found(crate::state::read_facts_commit(self.objects, id))? else {
+        let Some((facts, rules)) = found(crate::state::read_facts_commit_now(self.objects, id))? else {
             self.miss(id)?;
             return Ok(false);
         };

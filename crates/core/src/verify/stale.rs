@@ -6,7 +6,7 @@ use super::{Fault, FaultKind, found};
 use crate::error::Context;
 use crate::layout::OWN;
 use crate::session::Session;
-use crate::snapshot::{self, Against, HashUntilStopped, STAT_CACHE};
+use crate::snapshot::{self, Against, HashUntilStopped, STAT_CACHE, STAT_CACHE_CHANGES};
 use crate::state::{self, Node};
 use crate::store::Inner;
 use crate::{Operation, Result};
@@ -23,8 +23,9 @@ pub(super) fn find(store: &Inner, repair: bool) -> Result<Vec<Fault>> {
     let mut mended = None;
     if repair && !stale.is_empty() {
         let session = Session::begin(store)?;
-        let path = store.path.join(OWN).join(STAT_CACHE);
-        session.store.own.remove_file(STAT_CACHE.as_bytes()).context("remove", path)?;
+        for file in [STAT_CACHE, STAT_CACHE_CHANGES] {
+            session.store.own.remove_file(file.as_bytes()).context("remove", store.path.join(OWN).join(file))?;
+        }
         mended = Some("the stat cache was removed; the next save reads every file".to_owned());
     }
     Ok(stale
