@@ -14,19 +14,19 @@ const PLACES: [&str; 3] = ["store", "workspace", "both"];
 /// Moves what `$place` names to a small disk with `$free` KiB left, runs `$words` there, and brings it back.
 const ON_A_SMALL_DISK: &str = r#"
     top=$PWD; cd /; cp -a "$top" "$aside/all"; mount --bind "$top" "$aside/was"
-    mount -t tmpfs -o size=64m,mode=700 none "$top"
-    for dir in home w; do
-        mkdir "$top/$dir"
-        case $place-$dir in
-            store-w | workspace-home) mount --bind "$aside/was/$dir" "$top/$dir";;
-            *) cp -a "$aside/was/$dir/." "$top/$dir";;
-        esac
-    done
-    room=$(df -k --output=avail "$top" | tail -n 1)
-    head -c $(((room - free) * 1024)) /dev/zero > "$top/filler"
+    # The workspace is no mount point where it is not the one that is small: it would be missed as one afterwards.
+    case $place in store) small=$top/home;; *) small=$top;; esac
+    mount -t tmpfs -o size=64m,mode=700 none "$small"
+    case $place in
+        store) cp -a "$aside/was/home/." "$small";;
+        workspace) mkdir "$top/home" "$top/w"; mount --bind "$aside/was/home" "$top/home"; cp -a "$aside/was/w/." "$top/w";;
+        both) cp -a "$aside/was/." "$top";;
+    esac
+    room=$(df -k --output=avail "$small" | tail -n 1)
+    head -c $(((room - free) * 1024)) /dev/zero > "$small/filler"
     cd "$top/w"; code=0; $CKPT $words > "$aside/said" 2>&1 || code=$?
     echo $code > "$aside/code"
-    cd /; rm "$top/filler"
+    cd /; rm "$small/filler"
     for dir in home w; do
         case $place-$dir in
             store-w | workspace-home) ;;
