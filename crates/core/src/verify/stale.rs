@@ -24,7 +24,10 @@ pub(super) fn find(store: &Inner, repair: bool) -> Result<Vec<Fault>> {
     if repair && !stale.is_empty() {
         let session = Session::begin(store)?;
         for file in [STAT_CACHE, STAT_CACHE_CHANGES] {
-            session.store.own.remove_file(file.as_bytes()).context("remove", store.path.join(OWN).join(file))?;
+            match session.store.own.remove_file(file.as_bytes()) {
+                Err(err) if ckpt_fs::is_absence(&err) => {}
+                removed => removed.context("remove", store.path.join(OWN).join(file))?,
+            }
         }
         mended = Some("the stat cache was removed; the next save reads every file".to_owned());
     }
