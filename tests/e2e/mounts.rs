@@ -285,6 +285,37 @@ fn an_interrupted_reset_waits_for_its_volume() {
 }
 
 #[test]
+fn an_interrupted_reset_waits_for_no_volume_whose_files_were_put_in_its_place() {
+    // The root is another directory now, so that its restore is dropped; the other one is finished by what stands there.
+    for (place, saved) in [("w", ["one", "two", "two"]), ("w/mnt", ["one", "one", "one"])] {
+        let sandbox = Sandbox::new();
+        let script = format!(
+            "mkdir -p {place} volume
+            mount --bind volume {place}
+            for name in f g h; do echo one > {place}/$name; done
+            first=$($CKPT -w w save -m first)
+            for name in f g h new; do echo two > {place}/$name; done
+            export FABRICATIO_CHECKPOINT__THREADS=1
+            CKPT_FAULT_LOG=$PWD/steps $CKPT -w w reset -q $first > receipt
+            at=$(grep ' exchange g' steps | cut -d ' ' -f 1)
+            $CKPT -w w undo -q > receipt
+            code=0; CKPT_FAULT_AT=$at CKPT_FAULT_DO=kill $CKPT -w w reset -q $first || code=$?
+            echo killed $code
+            umount {place}
+            cp -a volume/[a-z]* {place}
+            $CKPT -w w save -q > saved || echo save $?
+            (cd {place}; cat *; ls -A | xargs)
+            $CKPT -w w reset -q $first > receipt || echo reset $?
+            (cd {place}; cat *; ls -A | xargs)"
+        );
+        let Some(text) = with_mounts(&sandbox, &script) else { return };
+        let lines: Vec<&str> = text.lines().collect();
+        let restored = ["f g h", "one", "one", "one", "f g h"];
+        assert_eq!(lines, [&["killed 137"][..], &saved, &restored].concat(), "{place}: {text}");
+    }
+}
+
+#[test]
 fn a_reset_that_does_not_fit_on_the_disk_is_taken_back() {
     let sandbox = Sandbox::new();
     let script = "

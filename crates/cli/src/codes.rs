@@ -16,7 +16,7 @@ pub(crate) const ERRORS: &[(&str, &str)] = &[
     ),
     (
         "unmounted-workspace",
-        "A volume was mounted there at the last save; now an empty directory stands there, whose checkpoint would look like a deletion.",
+        "A volume was mounted there at the last save, or when a restore began, and nothing is there now; a checkpoint of that would look like a deletion.",
     ),
     (
         "half-restored",

@@ -106,8 +106,8 @@ pub enum WorkspaceFault {
     /// Nothing in it could be read, and a checkpoint of nothing would look like a deletion.
     #[error("nothing in it could be read ({0} entries)")]
     Unreadable(usize),
-    /// A volume was mounted there at the last save, and an empty directory stands there now.
-    #[error("a volume was mounted there at the last save; now an empty directory stands there")]
+    /// A volume was mounted there at the last save, or when a restore began, and nothing is there now.
+    #[error("a volume was mounted there, and nothing is there now")]
     Unmounted,
     /// A restore could neither go on nor be taken back, for this reason. Every byte is held; the next command that can
     /// finishes it.

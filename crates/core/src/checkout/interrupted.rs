@@ -2,8 +2,11 @@
 
 use std::path::Path;
 
+use ckpt_fs::{Dir, Entries};
+
 use super::apply::absolute;
 use super::journal::{self, Found, Journal};
+use crate::error::Context;
 use crate::layout::dir_identity;
 use crate::registry;
 use crate::session::{Session, open_worktree};
@@ -37,13 +40,13 @@ pub(super) fn is_recorded(store: &Inner, journal: &Journal, tip: &Operation) -> 
     Ok(true)
 }
 
-/// Whether the directory is still the one in which the restore was begun. A volume that is not mounted now is an error:
-/// the restore waits for it.
+/// Whether the directory is still the one in which the restore was begun. An empty directory where a volume was is an error:
+/// the restore waits for that volume. What stands in one that is not empty is compared as anywhere else.
 pub(super) fn is_in_place(session: &Session<'_>, journal: &Journal) -> Result<bool> {
     let path = session.store.worktree.path();
     let Some(record) = &session.record else { return Ok(true) };
     let unmounted = |path: &Path| Err(Error::workspace(path, WorkspaceFault::Unmounted));
-    if registry::is_unmounted(record) {
+    if registry::is_unmounted(record) && is_empty(&open_worktree(path)?, path)? {
         return unmounted(path);
     }
     match (record.inode, dir_identity(path)) {
@@ -53,10 +56,20 @@ pub(super) fn is_in_place(session: &Session<'_>, journal: &Journal) -> Result<bo
     }
     let root = open_worktree(path)?;
     for mount in &journal.mounts {
-        let is_mounted = root.open_beneath(mount).and_then(|dir| dir.stat_self()).is_ok_and(|stat| stat.is_mount_point);
-        if !is_mounted {
-            return unmounted(&absolute(session.store, mount));
+        let path = absolute(session.store, mount);
+        let is_there = match root.open_beneath(mount).or_short("open", &path)? {
+            Ok(dir) => dir.stat_self().context("look at", &path)?.is_mount_point || !is_empty(&dir, &path)?,
+            Err(_) => false,
+        };
+        if !is_there {
+            return unmounted(&path);
         }
     }
     Ok(true)
+}
+
+fn is_empty(dir: &Dir, path: &Path) -> Result<bool> {
+    let mut entries = Entries::default();
+    dir.read_entries(&mut entries).context("read", path)?;
+    Ok(entries.is_empty())
 }
