@@ -15,7 +15,7 @@ use ckpt_pack::{Found, Header, Kind, PackSet, Vetted};
 
 use crate::error::Context;
 use crate::recent::Recent;
-use crate::{Error, ObjectFault, ObjectId, Result};
+use crate::{Error, ObjectFault, ObjectId, Observer, Result};
 
 /// The objects of one store. Shared by threads.
 pub(crate) struct Objects {
@@ -61,6 +61,17 @@ impl Objects {
     /// Whether a pack that is whole holds `id`. Loose objects do not count: they may be pruned by stock git.
     pub(crate) fn contains(&self, id: &ObjectId) -> Result<bool> {
         self.packs.contains(id).map_err(|err| pack_error(&self.path, err))
+    }
+
+    /// Whether a pack gives `id` back: it is read and verified, in bounded memory, until somebody asks for an end. One that
+    /// stock git deltified is believed.
+    pub(crate) fn gives_back(&self, id: &ObjectId, observer: &dyn Observer) -> Result<bool> {
+        match self.packs.stream(id, &mut Nowhere(observer)) {
+            Ok(found) => Ok(found.is_some()),
+            Err(ckpt_pack::Error::Sink { .. }) => Err(Error::Interrupted),
+            Err(err) if err.is_shortage() => Err(pack_error(&self.path, err)),
+            Err(_) => Ok(false),
+        }
     }
 
     /// Reads a whole object and verifies it against its id.
@@ -121,17 +132,18 @@ impl Objects {
         }
     }
 
-    /// Kind of the object, without reading its content where it lies in a pack of ours; `None` when it cannot be found.
-    pub(crate) fn kind(&self, id: ObjectId) -> Result<Option<Kind>> {
+    /// Whether the object is of `kind`, without reading its content where it lies in a pack of ours; `None` when it cannot be
+    /// found.
+    pub(crate) fn is_kind(&self, id: ObjectId, kind: Kind) -> Result<Option<bool>> {
         let fail = |err| pack_error(&self.path, err);
-        let mut found = self.packs.header(&id).map_err(fail)?;
+        let mut found = self.packs.is_kind(&id, kind).map_err(fail)?;
         if found.is_none() {
             self.refresh()?;
-            found = self.packs.header(&id).map_err(fail)?;
+            found = self.packs.is_kind(&id, kind).map_err(fail)?;
         }
         match found {
-            Some(Found::Whole(header)) => Ok(Some(header.kind)),
-            Some(Found::Deltified) | None => Ok(self.read_fallback(id).ok().map(|(kind, _)| kind)),
+            Some(Found::Whole(is_kind)) => Ok(Some(is_kind)),
+            Some(Found::Deltified) | None => Ok(self.read_fallback(id).ok().map(|(found, _)| found == kind)),
         }
     }
 
@@ -207,6 +219,19 @@ impl Objects {
             _ => Kind::Tag,
         };
         Ok((kind, object.data().to_vec()))
+    }
+}
+
+/// Where a content goes that is only read to see whether it is there.
+struct Nowhere<'a>(&'a dyn Observer);
+
+impl Write for Nowhere<'_> {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        if self.0.interrupted() { Err(std::io::Error::other("interrupted")) } else { Ok(bytes.len()) }
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
     }
 }
 

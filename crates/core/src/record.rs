@@ -5,7 +5,7 @@ use ckpt_pack::{FinishedPack, Kind};
 use crate::checkpoint::{Checkpoint, NewCheckpoint};
 use crate::objects::pack_error;
 use crate::session::Session;
-use crate::snapshot::{ReadBack, STAT_CACHE, STAT_CACHE_CHANGES, Snapshot, StoreIngest};
+use crate::snapshot::{STAT_CACHE, STAT_CACHE_CHANGES, Snapshot, StoreIngest};
 use crate::state::{Encoded, ObjectSink, encode_facts_commit};
 use crate::timeline::NewOperation;
 use crate::{ChangeCounts, CheckpointKind, Durability, Error, Operation, OperationKind, Result};
@@ -32,7 +32,7 @@ pub(crate) fn put_checkpoint(
     tip: &Operation,
     head: Option<&Checkpoint>,
 ) -> Result<Checkpoint> {
-    let facts_commit = encode_facts_commit(&ReadBack(sink), new.encoded.facts, new.rules)?;
+    let facts_commit = encode_facts_commit(sink, new.encoded.facts, new.rules)?;
     let commit = NewCheckpoint {
         tree: new.encoded.tree,
         facts_commit,

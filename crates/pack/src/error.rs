@@ -74,6 +74,11 @@ impl Error {
         move |source| Self::Io { action, object, source }
     }
 
+    /// Whether the process ran short of handles or memory, which says nothing about a file.
+    pub fn is_shortage(&self) -> bool {
+        matches!(self, Self::Io { source, .. } if ckpt_fs::is_shortage(source))
+    }
+
     /// Whether a file that was listed is gone, as after a merge by another process.
     pub fn is_vanished(&self) -> bool {
         matches!(self, Self::Io { action: "open", source, .. } if source.kind() == io::ErrorKind::NotFound)

@@ -189,6 +189,23 @@ impl PackSet {
         })
     }
 
+    /// Whether an object is of `kind`; `None` if no pack has it. Reads its header only, unless that says otherwise and several
+    /// packs have the object: then the first whole copy decides, since a rotten header may speak of another kind.
+    ///
+    /// # Errors
+    /// [`Error::Io`] or [`Error::Damaged`] when it cannot be read.
+    pub fn is_kind(&self, id: &ObjectId, kind: Kind) -> Result<Option<Found<bool>>> {
+        let is_other = |found: &Found<Header>| matches!(found, Found::Whole(header) if header.kind != kind);
+        let mut found = self.header(id)?;
+        if found.as_ref().is_some_and(is_other) && self.places(id)?.len() > 1 {
+            found = self.stream(id, &mut std::io::sink())?;
+        }
+        Ok(found.map(|found| match found {
+            Found::Whole(header) => Found::Whole(header.kind == kind),
+            Found::Deltified => Found::Deltified,
+        }))
+    }
+
     /// Reads an object into memory; `None` if no pack has it. Its size and its id are verified. If one pack's copy is
     /// damaged and another pack has a good one, that is the answer.
     ///

@@ -41,11 +41,11 @@ const KNOWN: [Known; 9] = [
     Known { verb: "save-0", calls: [1127, 96, 112, 49, 2, 96, 4, 0, 0], bytes_written: 52 },
     Known { verb: "status", calls: [1108, 82, 104, 37, 0, 79, 0, 0, 0], bytes_written: 0 },
     Known { verb: "save-1", calls: [1139, 110, 114, 55, 10, 110, 8, 5, 0], bytes_written: 10_282 },
-    Known { verb: "save-100", calls: [1344, 212, 114, 158, 10, 213, 8, 5, 0], bytes_written: 305_843 },
-    Known { verb: "rollback-1", calls: [117, 87, 12, 88, 9, 121, 14, 10, 1], bytes_written: 23_437 },
+    Known { verb: "save-100", calls: [1344, 212, 114, 161, 10, 213, 8, 5, 0], bytes_written: 305_843 },
+    Known { verb: "rollback-1", calls: [117, 87, 12, 92, 9, 121, 14, 10, 1], bytes_written: 23_437 },
     Known { verb: "reset-100", calls: [1866, 487, 114, 637, 112, 520, 213, 9, 3], bytes_written: 845_404 },
-    Known { verb: "undo-100", calls: [1871, 484, 114, 772, 107, 517, 209, 7, 3], bytes_written: 540_666 },
-    Known { verb: "redo-100", calls: [1879, 493, 114, 784, 112, 526, 213, 9, 3], bytes_written: 627_381 },
+    Known { verb: "undo-100", calls: [1871, 484, 114, 872, 107, 517, 209, 7, 3], bytes_written: 540_666 },
+    Known { verb: "redo-100", calls: [1879, 493, 114, 887, 112, 526, 213, 9, 3], bytes_written: 627_381 },
 ];
 
 /// What is wanted and not yet so everywhere: at most so many calls of these kinds together. Missing it is said and fails

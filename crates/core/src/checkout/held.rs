@@ -18,13 +18,13 @@ use crate::{CheckpointId, EntryKind, Error, ObjectFault, ObjectId, Result};
 /// Fewer contents are not worth a thread.
 const CONTENTS_A_THREAD: usize = 64;
 
-/// Reads what the store had before of all that the steps take away, and packs again what cannot be read.
+/// Reads of all that the steps take away what was not packed or read just now, and packs again what cannot be read.
 pub(super) fn make_sure(store: &Inner, prepared: &Prepared<'_>, ingest: &StoreIngest<'_>) -> Result<()> {
     let mut victims: BTreeMap<ObjectId, &Step> = BTreeMap::new();
     for step in &prepared.planned.steps {
         if let Some(from) = step.from.filter(|from| !from.is_dir())
             && step.to.is_none_or(|to| to.id != from.id)
-            && !ingest.wrote(&from.id)
+            && !ingest.is_sure_of(&from.id)
         {
             victims.insert(from.id, step);
         }
@@ -54,9 +54,8 @@ fn unreadable<'s>(store: &Inner, victims: &[(ObjectId, &'s Step)]) -> Result<Vec
     Ok(found)
 }
 
-/// Packs the content of a path although an idx says that the store holds it.
+/// Packs the content of a path, which the store cannot give back.
 fn pack_again(prepared: &Prepared<'_>, ingest: &StoreIngest<'_>, id: ObjectId, step: &Step) -> Result<()> {
-    ingest.doubt(id);
     let (dir, name) = split(&step.path);
     let damaged = |what: &str| Error::object(id, ObjectFault::Damaged(what.to_owned()));
     let gone = |_| damaged("the store cannot give it back, and its file cannot be read any more");

@@ -220,9 +220,9 @@ const MAX_TARGET: usize = 4095;
 fn check_objects(store: &Inner, steps: &[Change]) -> Result<()> {
     for step in steps {
         let Some(new) = step.new.filter(|new| !new.is_dir()) else { continue };
-        match store.objects.kind(new.id)? {
-            Some(Kind::Blob) => {}
-            Some(_) => {
+        match store.objects.is_kind(new.id, Kind::Blob)? {
+            Some(true) => {}
+            Some(false) => {
                 return Err(Error::object(new.id, ObjectFault::Damaged("a file's content is no blob".to_owned())));
             }
             None => return Err(Error::object(new.id, ObjectFault::Missing)),

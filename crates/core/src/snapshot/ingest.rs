@@ -105,8 +105,8 @@ pub(crate) struct StoreIngest<'a> {
     session: &'a Session<'a>,
     pack_dir: Dir,
     open: Mutex<PackWriter>,
-    /// Objects that an idx names and that could not be read: they count as missing.
-    doubted: Mutex<HashSet<ObjectId>>,
+    /// Objects that were read from other packs, and are whole.
+    read_back: Mutex<HashSet<ObjectId>>,
 }
 
 impl<'a> StoreIngest<'a> {
@@ -114,7 +114,7 @@ impl<'a> StoreIngest<'a> {
         let path = session.store.path.join("objects/pack");
         let pack_dir = session.store.dir.open_beneath(b"objects/pack").context("open", path)?;
         let open = Mutex::new(new_writer(session)?);
-        Ok(Self { session, pack_dir, open, doubted: Mutex::default() })
+        Ok(Self { session, pack_dir, open, read_back: Mutex::default() })
     }
 
     fn lock(&self) -> MutexGuard<'_, PackWriter> {
@@ -125,19 +125,27 @@ impl<'a> StoreIngest<'a> {
         pack_error(&self.session.store.path.join("objects"), err)
     }
 
+    /// Whether an object that comes by need not be packed. What an idx names is read, since a pack counts as whole by its
+    /// size and its end: a checkpoint shall not rest on a copy with a rotten byte while the worktree has a good one.
     fn holds(&self, id: &ObjectId) -> Result<bool> {
-        let is_doubted = || self.doubted.lock().unwrap_or_else(PoisonError::into_inner).contains(id);
-        Ok(self.lock().contains(id) || !is_doubted() && self.session.store.objects.contains(id)?)
+        if self.is_sure_of(id) {
+            return Ok(true);
+        }
+        let store = self.session.store;
+        let is_held = store.objects.gives_back(id, &*store.options.observer)?;
+        if is_held {
+            self.read_back().insert(*id);
+        }
+        Ok(is_held)
     }
 
-    /// Whether the open pack holds the object.
-    pub(crate) fn wrote(&self, id: &ObjectId) -> bool {
-        self.lock().contains(id)
+    /// Whether the open pack holds the object, or it was read from another one.
+    pub(crate) fn is_sure_of(&self, id: &ObjectId) -> bool {
+        self.lock().contains(id) || self.read_back().contains(id)
     }
 
-    /// Packs the object again when it comes by, although an idx names it.
-    pub(crate) fn doubt(&self, id: ObjectId) {
-        self.doubted.lock().unwrap_or_else(PoisonError::into_inner).insert(id);
+    fn read_back(&self) -> MutexGuard<'_, HashSet<ObjectId>> {
+        self.read_back.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Publishes the open pack when it is full. Blobs without a timeline that names them do no harm, and the next try
@@ -196,21 +204,6 @@ impl ObjectSink for StoreIngest<'_> {
         drop(writer);
         self.session.store.options.observer.event(Event::Saved { bytes: content.len() as u64 });
         Ok(id)
-    }
-}
-
-/// Takes objects as a [`StoreIngest`] does, and packs those again that the store has and cannot give back. For the few that
-/// every restore reads and hardly any save makes anew.
-pub(crate) struct ReadBack<'a>(pub(crate) &'a StoreIngest<'a>);
-
-impl ObjectSink for ReadBack<'_> {
-    fn put(&self, kind: Kind, content: &[u8]) -> Result<ObjectId> {
-        let id = HashOnly.put(kind, content)?;
-        let objects = &self.0.session.store.objects;
-        if !self.0.wrote(&id) && objects.contains(&id)? && objects.read(id).is_err() {
-            self.0.doubt(id);
-        }
-        self.0.put(kind, content)
     }
 }
 

@@ -36,7 +36,7 @@ use walk::{Counts, Seen, Start, Walk};
 
 pub(crate) use below::take_below;
 pub(crate) use cache_files::{STAT_CACHE, STAT_CACHE_CHANGES, damaged_cache};
-pub(crate) use ingest::{HashUntilStopped, Ingest, ReadBack, StoreIngest};
+pub(crate) use ingest::{HashUntilStopped, Ingest, StoreIngest};
 pub(crate) use worktree_file::{FileRead, Purpose, read_file, read_link};
 
 /// Coarsest step of a clock that stamps files on the disk of the store itself.

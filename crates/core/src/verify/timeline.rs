@@ -107,7 +107,7 @@ impl Reader<'_> {
     fn find_all(&self) -> Result<All> {
         let mut all = All { operations: Vec::new(), checkpoints: HashMap::new() };
         for id in self.known {
-            if found(self.store.objects.kind(*id))?.flatten() != Some(ckpt_pack::Kind::Commit) {
+            if found(self.store.objects.is_kind(*id, ckpt_pack::Kind::Commit))?.flatten() != Some(true) {
                 continue;
             }
             if let Some(operation) = self.operation(OperationId(*id))? {
