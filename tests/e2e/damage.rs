@@ -32,7 +32,7 @@ pub(crate) fn with_extension(dir: &Path, extension: &str) -> Vec<PathBuf> {
 }
 
 /// The index of the pack that holds an object.
-fn idx_with(store: &Path, id: &str) -> PathBuf {
+pub(crate) fn idx_with(store: &Path, id: &str) -> PathBuf {
     let packs = with_extension(&store.join("objects/pack"), "idx");
     let holds = |idx: &PathBuf| {
         let output = git_command()
@@ -46,20 +46,20 @@ fn idx_with(store: &Path, id: &str) -> PathBuf {
 }
 
 /// Damages a file as a power cut does: its length is there, and its bytes are not.
-fn nul(path: &Path) {
+pub(crate) fn nul(path: &Path) {
     let len = fs::metadata(path).unwrap().len();
     let _ = fs::remove_file(path);
     fs::write(path, vec![0; usize::try_from(len).unwrap()]).unwrap();
 }
 
 /// Damages a file as a power cut does: its name is there, and nothing in it.
-fn cut(path: &Path) {
+pub(crate) fn cut(path: &Path) {
     let _ = fs::remove_file(path);
     fs::write(path, "").unwrap();
 }
 
 /// Damages a file by its loss.
-fn lose(path: &Path) {
+pub(crate) fn lose(path: &Path) {
     fs::remove_file(path).unwrap();
 }
 
@@ -182,38 +182,6 @@ fn a_damaged_blob_is_named_before_the_first_write_x4_x7() {
     remove_loose(&store, sandbox.git_in_store(&["rev-parse", &format!("{first}:f19")]).trim());
     let _ = sandbox.ckpt(&format!("reset {first} --json")).fails_with("missing-object");
     assert_same(&before, &Tree::with_identity(&sandbox.w()));
-}
-
-#[test]
-fn lost_objects_are_written_again_although_the_cache_knows_them_l45() {
-    for damage in [nul, cut, lose] {
-        let sandbox = Sandbox::new();
-        sandbox.expect_damage();
-        for number in 0..10 {
-            sandbox.write(format!("d{}/f{number}", number % 3), format!("content {number}"));
-        }
-        std::thread::sleep(std::time::Duration::from_millis(50));
-        sandbox.save("first");
-        let store = sandbox.store();
-        // The pack of the first save's files, not the one of its commits.
-        let blob = sandbox.git_in_store(&["rev-parse", "timeline:d0/f0"]).trim().to_owned();
-        let idx = idx_with(&store, &blob);
-        damage(&idx.with_extension("pack"));
-        // With an edit, with none but on demand, with none.
-        let what = idx.display();
-        for (edit, words) in [(true, "save"), (false, "save --always"), (false, "save")] {
-            if edit {
-                sandbox.write("new", "new");
-            }
-            let before = sandbox.tree();
-            let second = sandbox.ckpt(words).ok().id();
-            for path in ["d0", "d1", "d2"] {
-                sandbox.remove(path);
-            }
-            let output = sandbox.ckpt(&format!("reset {second}")).ok();
-            assert_eq!(before.differences(&sandbox.tree()), "", "{what}, {words}: {output}");
-        }
-    }
 }
 
 #[test]
@@ -439,55 +407,4 @@ fn what_a_save_meets_is_packed_again_where_the_store_rotted_l45_x4() {
         }
     }
     assert!(saved > 20, "{saved}");
-}
-
-/// The file of changes is not looked at when the stat cache is written as a whole.
-#[test]
-fn a_new_stat_cache_ends_damage_to_the_changes_of_the_old_one_c36() {
-    let sandbox = Sandbox::new();
-    let edit_all = |content: &str| {
-        for number in 0..160 {
-            sandbox.write(format!("d{}/f{number}", number % 8), content);
-        }
-    };
-    edit_all("one");
-    // What is young is not trusted, and would be changed by the next save.
-    std::thread::sleep(std::time::Duration::from_millis(60));
-    sandbox.save("first");
-    sandbox.write("d0/f0", "two");
-    sandbox.save("second");
-    let changes = sandbox.store().join("ckpt/stat-cache-changes");
-    nul(&changes);
-    edit_all("three");
-    let third = sandbox.ckpt("save -m third").ok();
-    assert!(third.err().contains("stat cache"), "{third}");
-    let status = sandbox.ckpt("status").ok();
-    assert!(!status.err().contains("stat cache"), "{status}");
-    let _ = sandbox.ckpt("verify").ok();
-    assert!(!changes.exists());
-}
-
-/// What differs from head only by what a rule leaves out is no checkpoint, and its trees are packed by nobody.
-#[test]
-fn a_save_that_packs_nothing_leaves_no_cache_of_what_it_saw_l45() {
-    let sandbox = Sandbox::new();
-    for number in 0..300 {
-        sandbox.write(format!("a/f{number}"), "x");
-    }
-    sandbox.write("b/y", "y");
-    sandbox.write("b/z", "z");
-    sandbox.write(".gitignore", ".ckptignore\n");
-    sandbox.save("first");
-    sandbox.write(".ckptignore", "b/z\n");
-    for number in 0..300 {
-        sandbox.write(format!("a/f{number}"), "x");
-    }
-    std::thread::sleep(std::time::Duration::from_millis(60));
-    let same = sandbox.ckpt("save -m second").ok();
-    assert!(same.err().contains("nothing changed"), "{same}");
-    let _ = sandbox.ckpt("status").ok();
-    sandbox.write("b/y", "why");
-    let _ = sandbox.ckpt("diff").ok();
-    let third = sandbox.save("third");
-    assert_eq!(sandbox.paths_in(&third).iter().filter(|path| path.starts_with("b/")).count(), 1);
 }

@@ -29,6 +29,7 @@ mod rollback;
 mod save;
 mod show;
 mod space;
+mod stat_cache;
 mod torture;
 mod undo;
 mod unreadable;

@@ -98,19 +98,6 @@ pub(crate) fn merged_text(merged: impl IntoIterator<Item = ObjectId>) -> String 
     text
 }
 
-/// All packs that the `.keep` files in `pack_dir` say were merged into others, in order of their names. Only packs with
-/// an idx count: a pack that was never published replaces nothing.
-///
-/// # Errors
-/// [`Error::Io`] when the directory or a file in it cannot be read.
-pub fn keep_merged(pack_dir: &Dir) -> Result<Vec<ObjectId>> {
-    let mut merged = BTreeSet::new();
-    for name in names(pack_dir, "idx")? {
-        merged.extend(Keep::read(pack_dir, &name)?.merged);
-    }
-    Ok(merged.into_iter().collect())
-}
-
 /// `pack-<name>.<extension>`.
 pub(crate) fn file_name(name: &ObjectId, extension: &str) -> Vec<u8> {
     format!("pack-{name}.{extension}").into_bytes()

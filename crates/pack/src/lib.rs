@@ -9,7 +9,7 @@
 //! to make the files, [`FinishedPack::publish`] to let readers see them. The way out: [`PackSet`].
 //!
 //! Beside each pack stands `pack-<name>.keep`: stock git leaves such a pack alone, and it says what was merged into it
-//! ([`keep_merged`]).
+//! ([`PackSet::merged`]).
 //!
 //! ```
 //! use ckpt_fs::{Dir, Durability};
@@ -57,7 +57,7 @@ pub use encode::{Encoded, Encoder};
 pub use error::{Error, Result};
 pub use hash::{ObjectHasher, hash_object};
 pub use id::{ObjectId, ParseIdError};
-pub use keep::{KEEP_TEXT, keep_merged};
+pub use keep::KEEP_TEXT;
 pub use kind::Kind;
 pub use merge::merge;
 pub use plan::plan_merge;

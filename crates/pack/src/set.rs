@@ -9,7 +9,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 use ckpt_fs::Dir;
 
 use crate::error::Fault;
-use crate::keep::{file_name, names};
+use crate::keep::{Keep, file_name, names};
 use crate::pack::{Pack, Place};
 use crate::{Error, Kind, ObjectHasher, ObjectId, Result};
 
@@ -164,6 +164,19 @@ impl PackSet {
     /// Packs that are there and do not count, in order of their names.
     pub fn damaged(&self) -> Vec<PackProblem> {
         self.listing().damaged.clone()
+    }
+
+    /// All packs that the `.keep` files of listed packs say were merged into these, in order of their names. One that was
+    /// merged into a pack that is gone or damaged is not among them.
+    ///
+    /// # Errors
+    /// [`Error::Io`] when a `.keep` cannot be read.
+    pub fn merged(&self) -> Result<Vec<ObjectId>> {
+        let mut merged = BTreeSet::new();
+        for pack in &self.listing().packs {
+            merged.extend(Keep::read(&self.dir, &pack.name)?.merged);
+        }
+        Ok(merged.into_iter().collect())
     }
 
     /// Whether a pack has the object, going by the idx.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use ckpt_fs::FileKind;
 
 use super::head_view::HeadDir;
+use super::looked::Horizon;
 use super::rule_files;
 use super::walk::{Start, Walk};
 use super::{Ingest, assemble, discover_rules, store_inside};
@@ -88,7 +89,7 @@ pub(crate) fn take_below(
         must_look_up: false,
         cache_knows_head: false,
         ingest,
-        horizon_ns: i64::MIN,
+        horizon: Horizon::Never,
         skip: store_inside(store),
         temporaries: None,
         shortage: Arc::default(),

@@ -4,8 +4,9 @@ use super::stat_cache::{CacheBasis, StatCache};
 use super::{Snapshot, assemble};
 use crate::error::Context;
 use crate::layout::OWN;
+use crate::objects::pack_error;
 use crate::store::Inner;
-use crate::{Notice, ObjectId, Operation, Result};
+use crate::{Error, Notice, ObjectId, Operation, Result};
 
 /// Name of the stat cache in `ckpt/`.
 pub(crate) const STAT_CACHE: &str = "stat-cache";
@@ -98,24 +99,24 @@ fn is_on_timeline(store: &Inner, tip: &Operation, basis: &CacheBasis) -> Result<
     if tip.id.0 == basis.operation {
         return Ok(true);
     }
-    let operation = tip.at_seq(&store.objects, basis.operation_seq)?;
-    Ok(operation.is_some_and(|operation| operation.id.0 == basis.operation))
+    match tip.at_seq(&store.objects, basis.operation_seq) {
+        Ok(operation) => Ok(operation.is_some_and(|operation| operation.id.0 == basis.operation)),
+        // The way there leads over an operation that is lost.
+        Err(Error::Object { .. }) => Ok(false),
+        Err(err) => Err(err),
+    }
 }
 
-/// Whether every pack that the cache rests on is there, as large as it was, or was merged into another one by us.
+/// Whether every pack that the cache rests on is there, as large as it was, or was merged by us into one that is there.
 fn packs_are_there(store: &Inner, basis: &CacheBasis) -> Result<bool> {
-    let packs = store.objects.packs().packs();
+    let packs = store.objects.packs();
+    let listed = packs.packs();
     let is_there =
-        |(name, bytes): &(ObjectId, u64)| packs.iter().any(|pack| pack.name == *name && pack.bytes == *bytes);
+        |(name, bytes): &(ObjectId, u64)| listed.iter().any(|pack| pack.name == *name && pack.bytes == *bytes);
     let missing: Vec<_> = basis.packs.iter().filter(|pack| !is_there(pack)).collect();
     if missing.is_empty() {
         return Ok(true);
     }
-    let path = store.path.join("objects");
-    let merged = store
-        .dir
-        .open_beneath(b"objects/pack")
-        .context("open", path.join("pack"))
-        .and_then(|dir| ckpt_pack::keep_merged(&dir).map_err(|err| crate::objects::pack_error(&path, err)))?;
+    let merged = packs.merged().map_err(|err| pack_error(&store.path.join("objects"), err))?;
     Ok(missing.iter().all(|(name, _)| merged.binary_search(name).is_ok()))
 }

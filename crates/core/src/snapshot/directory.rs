@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use ckpt_fs::{Dir, Entries, FileKind, Stat};
 
-use super::looked::{Looked, News, Walked, from_stat, is_trusted, is_unchanged};
+use super::looked::{Looked, News, Walked, from_stat, is_unchanged};
 use super::rule_files;
 use super::rules::{DirRules, Verdict};
 use super::stat_cache::{CacheDir, CacheEntry, EntryState, NONE};
@@ -196,7 +196,7 @@ impl Worker {
                 let mut entry = from_stat(&stat, state);
                 if is_rule_file && stat.kind == FileKind::File {
                     entry.id = rule_files::id_of(place, name.name, known.map(|(_, entry)| entry)).unwrap_or(entry.id);
-                    entry.trusted = is_trusted(&stat, walk.horizon_ns);
+                    entry.trusted = walk.horizon.proves(&stat);
                 }
                 let same = known_state == Some(state) && known.is_some_and(|(_, known)| known.kind == stat.kind);
                 let same_rule_file = !is_rule_file || known.is_some_and(|(_, known)| is_unchanged(&known, &stat));
@@ -315,7 +315,7 @@ impl Worker {
         }
         let mut entry = from_stat(&read.stat, EntryState::Captured);
         entry.id = read.id;
-        entry.trusted = read.is_stable && is_trusted(&read.stat, walk.horizon_ns);
+        entry.trusted = read.is_stable && walk.horizon.proves(&read.stat);
         // What the cache has and what was read may be the same in all that a state knows; then only the stat is news,
         // and a listing that is otherwise clean may stay so where the entry was not to be trusted anyway.
         let equal = known

@@ -4,6 +4,7 @@ use ckpt_fs::{FileKind, Stat};
 
 use super::stat_cache::{CacheEntry, EntryState, NONE};
 use super::walk::Job;
+use super::{FOREIGN_GRAIN_NS, GRAIN_NS};
 use crate::ObjectId;
 use crate::state::{Entry, EntryKind, Node};
 
@@ -54,10 +55,24 @@ pub(super) fn is_unchanged(known: &CacheEntry, stat: &Stat) -> bool {
         && (known.inode, known.device) == (stat.inode, stat.device)
 }
 
-/// Whether these stat data, seen now, will prove anything later. An mtime in the future says nothing; the ctime does.
-pub(super) fn is_trusted(stat: &Stat, horizon: i64) -> bool {
-    let changed = if stat.mtime_ns > horizon { stat.ctime_ns } else { stat.mtime_ns.max(stat.ctime_ns) };
-    changed < horizon
+/// The time before which a change must have come for its stat data to prove anything later.
+#[derive(Clone, Copy)]
+pub(crate) enum Horizon {
+    /// Nothing is proved: readers hand on no trust.
+    Never,
+    /// A file system's time before the walk, and its device.
+    Before { now_ns: i64, device: u64 },
+}
+
+impl Horizon {
+    /// Whether these stat data, seen now, will prove anything later. An mtime in the future says nothing; the ctime does.
+    pub(super) fn proves(self, stat: &Stat) -> bool {
+        let Self::Before { now_ns, device } = self else { return false };
+        // How coarse a clock is that nobody asked is not known.
+        let horizon = now_ns - if stat.device == device { GRAIN_NS } else { FOREIGN_GRAIN_NS };
+        let changed = if stat.mtime_ns > horizon { stat.ctime_ns } else { stat.mtime_ns.max(stat.ctime_ns) };
+        changed < horizon
+    }
 }
 
 pub(super) fn from_stat(stat: &Stat, state: EntryState) -> CacheEntry {

@@ -30,6 +30,7 @@ use crate::store::Inner;
 use crate::{Error, Notice, ObjectId, Omitted, Operation, Result};
 
 use head_view::HeadDir;
+use looked::Horizon;
 use rules::{RuleNotice, Rules};
 use stat_cache::StatCache;
 use walk::{Counts, Seen, Start, Walk};
@@ -41,7 +42,7 @@ pub(crate) use worktree_file::{FileRead, Purpose, read_file, read_link};
 
 /// Coarsest step of a clock that stamps files on the disk of the store itself.
 const GRAIN_NS: i64 = 20_000_000;
-/// The same where another file system, with a clock or a step of its own, holds the worktree.
+/// The same on any other disk, which may have a clock or a step of its own.
 const FOREIGN_GRAIN_NS: i64 = 2_000_000_000;
 /// A save that changes nothing writes the cache only if it had to read this many files or bytes again.
 const REWRITE_FILES: u64 = 256;
@@ -90,9 +91,6 @@ pub(crate) fn take(store: &Inner, against: &Against<'_>, ingest: &dyn Ingest) ->
         None => (None, false),
     };
     let head_id = against.head.map_or(ObjectId::ZERO, |head| head.info.id.0);
-    let horizon_ns = against
-        .clock
-        .map_or(i64::MIN, |(now, device)| now - if device == stat.device { GRAIN_NS } else { FOREIGN_GRAIN_NS });
     let walk = Walk {
         root: Arc::clone(&root_dir),
         root_path: path,
@@ -104,7 +102,7 @@ pub(crate) fn take(store: &Inner, against: &Against<'_>, ingest: &dyn Ingest) ->
         must_look_up,
         cache_knows_head: cache.as_ref().is_some_and(|cache| cache.basis().head == head_id),
         ingest,
-        horizon_ns,
+        horizon: against.clock.map_or(Horizon::Never, |(now_ns, device)| Horizon::Before { now_ns, device }),
         skip: store_inside(store),
         temporaries: checkout::temporaries(store)?,
         shortage: Arc::default(),

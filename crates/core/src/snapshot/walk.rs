@@ -12,6 +12,7 @@ use ckpt_fs::{Dir, Stat};
 use super::directory::{Outcome, Worker};
 use super::head_view::HeadDir;
 use super::ingest::Ingest;
+use super::looked::Horizon;
 use super::rules::{DirRules, RuleOptions};
 use super::stat_cache::StatCache;
 use crate::objects::Objects;
@@ -38,8 +39,8 @@ pub(crate) struct Walk<'a> {
     /// Whether the cache was made when head was what it is now.
     pub(crate) cache_knows_head: bool,
     pub(crate) ingest: &'a dyn Ingest,
-    /// What changed at or after this time, by the file system's clock, may change again without a new stat.
-    pub(crate) horizon_ns: i64,
+    /// What changed later may change again without a new stat.
+    pub(crate) horizon: Horizon,
     /// A directory that is not entered: the checkpoint directory, where it lies inside a worktree by force.
     pub(crate) skip: Option<(u64, u64)>,
     /// Begin of names that are passed over: temporaries of a restore that is running or was interrupted.

@@ -154,8 +154,10 @@ pub(super) fn file(objects: &Path, name: &ObjectId, extension: &str) -> PathBuf 
 /// when a crash came, and the next command that writes settles it.
 fn is_passing(store: &Inner, dir: &Dir, objects: &Path, name: &ObjectId) -> Result<bool> {
     let fail = |err| pack_error(objects, err);
+    // A merge may have ended since the packs were listed.
+    store.objects.refresh()?;
     Ok(ckpt_pack::unpublished(&store.own).map_err(fail)?.contains_key(name)
-        || ckpt_pack::keep_merged(dir).map_err(fail)?.contains(name)
+        || store.objects.packs().merged().map_err(fail)?.contains(name)
         || !is_there(dir, name, "pack"))
 }
 

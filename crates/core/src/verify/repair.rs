@@ -180,6 +180,9 @@ impl Repair<'_> {
                 return Ok(());
             }
             let ingest = StoreIngest::new(self.session)?;
+            if missing.contains(&ObjectId::EMPTY_TREE) {
+                ingest.put(Kind::Tree, b"")?;
+            }
             self.take_from_other_stores(&missing, &ingest)?;
             self.take_from_worktree(&missing, &ingest)?;
             if ingest.is_empty() {
@@ -243,7 +246,7 @@ impl Repair<'_> {
         session.update_record()?;
         let own = store.path.join(OWN);
         while let Some(file) = snapshot::damaged_cache(store)? {
-            store.own.remove_file(file.as_bytes()).context("remove", own.join(file))?;
+            store.own.remove_tree(file.as_bytes()).context("remove", own.join(file))?;
         }
         if matches!(journal::read(store)?, journal::Found::Damaged) {
             let (to, name) = (self.damaged_dir()?, journal::JOURNAL);

@@ -6,8 +6,7 @@ use std::process::Stdio;
 
 use ckpt_fs::Durability;
 use ckpt_pack::{
-    Error, Found, KEEP_TEXT, Kind, ObjectId, PackSet, hash_object, keep_merged, merge, plan_merge, remove_packs,
-    settle_orphans,
+    Error, Found, KEEP_TEXT, Kind, ObjectId, PackSet, hash_object, merge, plan_merge, remove_packs, settle_orphans,
 };
 
 use crate::repo::{Repo, all_kinds, git, noise, text};
@@ -32,7 +31,7 @@ fn merged_packs_hold_all_objects_and_replace_the_others() {
     let merged = merged.publish(&repo.pack_dir(), Durability::Full).unwrap();
     assert_eq!(merged.objects, 9 * 5 + 1);
     repo.check();
-    assert_eq!(keep_merged(&repo.pack_dir()).unwrap().len(), 9);
+    assert_eq!(repo.set().merged().unwrap().len(), 9);
     assert_eq!(remove_packs(&repo.pack_dir(), &plan, Durability::Full).unwrap(), plan);
     repo.check();
     // `reader` knew only the packs that are gone.
@@ -49,7 +48,7 @@ fn merged_packs_hold_all_objects_and_replace_the_others() {
     let second = merge(&set, &names, &repo.tmp_dir(), "m", 1, Durability::Full).unwrap();
     let second = second.publish(&repo.pack_dir(), Durability::Full).unwrap();
     assert_eq!(remove_packs(&repo.pack_dir(), &names, Durability::Full).unwrap(), names);
-    assert_eq!(keep_merged(&repo.pack_dir()).unwrap().len(), 11);
+    assert_eq!(repo.set().merged().unwrap().len(), 11);
     set.refresh().unwrap();
     assert_eq!(set.packs().iter().map(|pack| pack.name).collect::<Vec<_>>(), [second.name]);
     repo.check();
@@ -70,7 +69,7 @@ fn a_merge_that_gives_one_of_its_sources_does_not_remove_it() {
     assert_eq!(repo.set().packs().len(), 1);
     // Saving the same content once more does not forget what the pack replaced.
     repo.save(&[(Kind::Blob, b"one".to_vec()), (Kind::Blob, b"two".to_vec())]);
-    assert_eq!(keep_merged(&repo.pack_dir()).unwrap(), [small]);
+    assert_eq!(repo.set().merged().unwrap(), [small]);
     repo.check();
 }
 
