@@ -416,3 +416,22 @@ fn a_repair_that_is_killed_at_any_step_removes_no_pack_x4() {
         assert_eq!(sandbox.text("gone"), "only in the first", "step {number}");
     });
 }
+
+/// Readers know the empty tree without looking, and stock `git fsck` does not.
+#[test]
+fn a_lost_empty_tree_is_named_and_packed_again_x4() {
+    let sandbox = Sandbox::new();
+    sandbox.expect_damage();
+    sandbox.write("d/a", "a");
+    sandbox.save("first");
+    sandbox.write("d/b", "b");
+    sandbox.save("second");
+    let store = sandbox.store();
+    let idx = crate::damage::idx_with(&store, "4b825dc642cb6eb9a060e54bf8d69288fbee4904");
+    for extension in ["idx", "keep", "pack"] {
+        fs::remove_file(idx.with_extension(extension)).unwrap();
+    }
+    let _ = sandbox.ckpt("verify --repair");
+    let _ = sandbox.ckpt("verify --full").ok();
+    sandbox.git_in_store(&["fsck", "--full", "--strict"]);
+}

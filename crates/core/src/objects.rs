@@ -74,6 +74,12 @@ impl Objects {
         }
     }
 
+    /// Whether stock git keeps the object in a file of its own.
+    pub(crate) fn is_loose(&self, id: ObjectId) -> bool {
+        let hex = id.to_string();
+        std::fs::symlink_metadata(self.path.join(&hex[..2]).join(&hex[2..])).is_ok()
+    }
+
     /// Reads a whole object and verifies it against its id.
     pub(crate) fn read(&self, id: ObjectId) -> Result<(Kind, Vec<u8>)> {
         match self.packs.read(&id) {

@@ -3,6 +3,8 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io::Write;
 
+use ckpt_pack::Kind;
+
 use super::{Fault, FaultKind, found};
 use crate::checkpoint::Checkpoint;
 use crate::commit::Commit;
@@ -107,7 +109,7 @@ impl Reader<'_> {
     fn find_all(&self) -> Result<All> {
         let mut all = All { operations: Vec::new(), checkpoints: HashMap::new() };
         for id in self.known {
-            if found(self.store.objects.is_kind(*id, ckpt_pack::Kind::Commit))?.flatten() != Some(true) {
+            if found(self.store.objects.is_kind(*id, Kind::Commit))?.flatten() != Some(true) {
                 continue;
             }
             if let Some(operation) = self.operation(OperationId(*id))? {
@@ -183,7 +185,10 @@ pub(super) fn rebuild(
             Slot::Read(operation, _) if is_same => (**operation).clone(),
             slot => {
                 let commit = commit_anew(store, slot, before.as_ref(), &ids, &renamed, missing);
-                let id = ingest.put(ckpt_pack::Kind::Commit, &commit.encode())?;
+                if commit.tree == ObjectId::EMPTY_TREE {
+                    ingest.put(Kind::Tree, b"")?;
+                }
+                let id = ingest.put(Kind::Commit, &commit.encode())?;
                 let old = match slot {
                     Slot::Read(operation, _) => Some(operation.id),
                     Slot::Lost { id, .. } => *id,
