@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::sandbox::{Sandbox, assert_same};
+use crate::sandbox::{Sandbox, assert_same, operations_of};
 
 #[test]
 fn reset_keeps_ignored_files_l2() {
@@ -120,6 +120,62 @@ fn rules_that_cannot_be_read_hold_on_c11() {
     let output = sandbox.ckpt("save").exits(3).says(".gitignore");
     assert_eq!(sandbox.paths_in(&output.id()), [".gitignore", "a"]);
     assert_eq!(sandbox.text_in(&output.id(), "a"), "2");
+}
+
+/// The rules of a nested repository are nobody's content, so that nothing tells what they were.
+#[test]
+fn what_is_new_where_rules_of_a_nested_repository_cannot_be_read_stays_out_c11_l3() {
+    let sandbox = Sandbox::new();
+    sandbox.git("", &["init", "-q", "n"]);
+    sandbox.write("n/.git/info/exclude", "*.o\n");
+    sandbox.write("n/a", "1");
+    sandbox.write("n/a.o", "built");
+    sandbox.write("b", "1");
+    let first = sandbox.save("first");
+    fs::remove_file(sandbox.at("n/.git/info/exclude")).unwrap();
+    sandbox.link("n/.git/info/exclude", "exclude");
+    sandbox.write("n/a", "2");
+    sandbox.write("n/d/new", "new");
+    sandbox.write("b", "2");
+    for _ in 0..2 {
+        let second = sandbox.ckpt("save").exits(3).says("n/.git/info/exclude").says("n/a.o").says("n/d").id();
+        assert_eq!(sandbox.paths_in(&second), ["b", "n", "n/a"]);
+        assert_eq!(sandbox.text_in(&second, "n/a"), "2");
+        let _ = sandbox.ckpt(&format!("reset {first}")).ok();
+        assert_eq!((sandbox.text("n/a"), sandbox.text("b")), ("1".to_owned(), "1".to_owned()));
+        assert_eq!((sandbox.text("n/a.o"), sandbox.text("n/d/new")), ("built".to_owned(), "new".to_owned()));
+        let _ = sandbox.ckpt("undo").ok();
+        let _ = sandbox.ckpt(&format!("rollback {first} n")).ok();
+        assert_eq!((sandbox.text("n/a"), sandbox.text("b")), ("1".to_owned(), "2".to_owned()));
+        assert_eq!((sandbox.text("n/a.o"), sandbox.text("n/d/new")), ("built".to_owned(), "new".to_owned()));
+        sandbox.write("n/a", "2");
+    }
+    fs::remove_file(sandbox.at("n/.git/info/exclude")).unwrap();
+    sandbox.write("n/.git/info/exclude", "*.o\n");
+    let third = sandbox.ckpt("save").ok().id();
+    assert_eq!(sandbox.paths_in(&third), ["b", "n", "n/a", "n/d", "n/d/new"]);
+}
+
+#[test]
+fn what_is_ignored_does_not_enter_for_want_of_a_handle_c11() {
+    let sandbox = Sandbox::new();
+    sandbox.write(".git/info/exclude", "*.1\n");
+    sandbox.write(".gitignore", "*.2\n");
+    sandbox.write(".ckptignore", "*.3\n");
+    sandbox.write("n/.git/info/exclude", "*.4\n");
+    for number in 0..=4 {
+        sandbox.write(format!("n/secret.{number}"), "s");
+    }
+    sandbox.write("c/CACHEDIR.TAG", "Signature: 8a477f597d28d172789f06886806bc55");
+    sandbox.write("c/x", "x");
+    let openings = operations_of(sandbox.call(["save"]), "emfile").1.len() as u64;
+    for at in 1..=openings {
+        fs::remove_dir_all(sandbox.checkpoint_dir()).unwrap();
+        let output = sandbox.call(["save"]).fault(at, "emfile").run();
+        let saved = if output.code == Some(0) { output } else { sandbox.ckpt("save").ok() };
+        let expected = [".ckptignore", ".gitignore", "n", "n/secret.0"];
+        assert_eq!(sandbox.paths_in(&saved.id()), expected, "opening {at}: {saved}");
+    }
 }
 
 #[test]

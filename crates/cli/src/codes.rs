@@ -75,7 +75,7 @@ pub(crate) const WARNINGS: &[(&str, &str)] = &[
     ("worktree-replaced", "The directory is another one than at the last save; its history was kept."),
     ("moved", "The directory was saved under another path before, and has its history there."),
     ("rules-from-above-not-used", "An ignore file above the workspace would ignore all of it, and is not used."),
-    ("rules-unreadable", "An ignore file cannot be read; the last known rules hold."),
+    ("rules-unreadable", "An ignore file cannot be read; the last known rules hold where they are known."),
     ("bad-exclude", "A configured exclude is no pattern, and is not used."),
     ("nothing-captured", "The directory is not empty, but nothing in it was captured."),
     ("cache-rebuilt", "The stat cache was damaged; files were read again."),

@@ -67,7 +67,7 @@ impl fmt::Display for Notice {
                 write!(f, "{} would ignore the whole workspace, and is not used", path.display())
             }
             Self::RulesUnreadable(path) => {
-                write!(f, "cannot read {}; the last known rules hold", path.display())
+                write!(f, "cannot read {}; the last known rules hold where they are known", path.display())
             }
             Self::BadExclude(glob) => write!(f, "the exclude {glob:?} is no pattern, and is not used"),
             Self::NothingCaptured => f.write_str("the directory is not empty, but nothing in it was captured"),

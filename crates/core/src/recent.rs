@@ -33,6 +33,15 @@ impl Recent {
         Self { dirs: Mutex::new(dirs), facts: Mutex::new(LruCache::new(FACTS)) }
     }
 
+    /// Forgets all of it: what was read long ago says nothing of what can be read now.
+    pub(crate) fn forget(&self) {
+        let mut dirs = self.dirs.lock().unwrap_or_else(PoisonError::into_inner);
+        dirs.dirs.clear();
+        dirs.entries = 0;
+        drop(dirs);
+        self.facts.lock().unwrap_or_else(PoisonError::into_inner).clear();
+    }
+
     /// A directory that was read before, or `read` now. Restores and comparisons ask for the same ones path by path.
     pub(crate) fn listing(&self, stored: Stored, read: impl FnOnce() -> Result<Listing>) -> Result<Arc<Listing>> {
         if let Some(known) = self.dirs.lock().unwrap_or_else(PoisonError::into_inner).dirs.get(&stored) {

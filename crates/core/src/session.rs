@@ -30,7 +30,8 @@ pub(crate) struct Session<'a> {
 }
 
 impl<'a> Session<'a> {
-    /// Takes the lock, makes sure that the store is still the one that was opened, and sweeps what a crash left.
+    /// Takes the lock, makes sure that the store is still the one that was opened, sweeps what a crash left, and forgets what
+    /// was read before.
     pub(crate) fn begin(store: &'a Inner) -> Result<Self> {
         let threads = store.threads.lock().unwrap_or_else(PoisonError::into_inner);
         let lock = lock(&store.layout, &store.worktree, &store.options)?;
@@ -39,6 +40,7 @@ impl<'a> Session<'a> {
         let token = ckpt_fs::token().context("name", &store.path)?;
         sweep(store, &token)?;
         store.objects.refresh()?;
+        store.objects.recent().forget();
         Ok(Self {
             store,
             token,

@@ -23,7 +23,7 @@ use crate::error::Context;
 use crate::record::{NewState, merge_packs, put_checkpoint, put_operation, put_save, write_cache};
 use crate::session::Session;
 use crate::snapshot::rules::Rules;
-use crate::snapshot::{Against, HashUntilStopped, Ingest, StoreIngest};
+use crate::snapshot::{Against, HashUntilStopped, Ingest, StoreIngest, discover_rules};
 use crate::state::{self, Change, Encoded, Entry, Node, encode_facts_commit};
 use crate::store::Inner;
 use crate::timeline::NewOperation;
@@ -254,7 +254,8 @@ fn put_safety(
     }
     let rules = match &prepared.present.snapshot {
         Some(snapshot) => snapshot.rules.encode(),
-        None => Rules::discover(store.worktree.path(), &store.options.rules).0.encode(),
+        // What there is to say of them was said when the paths were looked at.
+        None => discover_rules(store, head, &mut Vec::new())?.encode(),
     };
     let changes_from = |before: Option<&Node>| state::changes(objects, before, Some(&prepared.present.root));
     let compared = head.map(|head| head.state(objects)).transpose().and_then(|before| changes_from(before.as_ref()));

@@ -1,10 +1,12 @@
 //! What stands in the worktree before a restore, held by the store: the whole of it, or some paths.
 
+use std::cell::RefCell;
 use std::os::unix::ffi::OsStrExt;
 use std::sync::Arc;
 
 use ckpt_fs::{Dir, Entries, FileKind};
 
+use super::apply::absolute;
 use crate::checkpoint::Checkpoint;
 use crate::error::Context;
 use crate::path::{is_below, join, split};
@@ -121,11 +123,19 @@ impl Present {
     /// Puts an entry into the state, with the directories on the way as the disk has them.
     pub(crate) fn put(&mut self, store: &Inner, path: &[u8], entry: Entry) -> Result<()> {
         let root_dir = Arc::clone(&self.root_dir);
+        let short = RefCell::new(None);
         let mode = |dir: &[u8]| {
             let stat = root_dir.open_beneath(dir).and_then(|dir| dir.stat_self());
-            stat.map_or(0o755, |stat| u16::try_from(stat.mode & 0o777).unwrap_or(0o755))
+            match stat.or_short("open", absolute(store, dir)) {
+                Ok(stat) => stat.map_or(0o755, |stat| u16::try_from(stat.mode & 0o777).unwrap_or(0o755)),
+                Err(err) => {
+                    short.replace(Some(err));
+                    0
+                }
+            }
         };
-        state::replace(&store.objects, &mut self.root, path, entry, &mode)
+        state::replace(&store.objects, &mut self.root, path, entry, &mode)?;
+        short.into_inner().map_or(Ok(()), Err)
     }
 
     /// Captures what stands at `paths` although a rule left it out of the walk: a directory without what is in it. Those

@@ -121,6 +121,7 @@ impl<'a> Target<'a> {
             let content = RuleContent::Bytes(self.objects.read_kind(entry.id, Kind::Blob)?);
             Ok(Some(RuleFile { id: entry.id, content }))
         };
-        Ok(RuleFiles { gitignore: file(b".gitignore")?, ckptignore: file(b".ckptignore")?, repo_exclude: None })
+        let (gitignore, ckptignore) = (file(b".gitignore")?, file(b".ckptignore")?);
+        Ok(RuleFiles { gitignore, ckptignore, ..RuleFiles::default() })
     }
 }

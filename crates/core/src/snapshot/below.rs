@@ -78,13 +78,15 @@ pub(crate) fn take_below(
     for component in path.as_bytes().split(|&byte| byte == b'/') {
         head_dir = head_dir.child(component);
     }
+    let (above, notices) = (rules.above_root(), &mut below.notices);
+    let above = rule_files::above(&root, store.worktree.path(), above, path.as_bytes(), notices)?;
     let walk = Walk {
         root: Arc::clone(&root),
         root_path: store.worktree.path(),
         objects: &store.objects,
         options: &store.options,
         rule_options: rules.options(),
-        above: rule_files::above(&root, store.worktree.path(), rules.above_root(), path.as_bytes())?,
+        above,
         cache: None,
         must_look_up: false,
         cache_knows_head: false,

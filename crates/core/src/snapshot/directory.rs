@@ -11,7 +11,7 @@ use super::stat_cache::{CacheDir, CacheEntry, EntryState, NONE};
 use super::walk::{Counts, Job, Shared};
 use super::worktree_file::{FileRead, Purpose, read_file, read_link};
 use crate::path::join;
-use crate::state::{Entry, EntryKind, MAX_DEPTH, Name, judge_name};
+use crate::state::{Entry, EntryKind, Listing, MAX_DEPTH, Name, judge_name};
 use crate::{Error, Notice, Omitted, Reason, RepoPath, Result};
 
 /// What became of a directory.
@@ -91,7 +91,7 @@ impl Worker {
 
     fn look_inside(&mut self, shared: &Shared<'_>, job: &Job, dir: Dir, names: &Entries) -> Result<Outcome> {
         let walk = shared.walk;
-        if job.slot != 0 && walk.rule_options.skip_cache_dirs && rule_files::is_cache_dir(&dir, names) {
+        if job.slot != 0 && walk.rule_options.skip_cache_dirs && rule_files::is_cache_dir(&dir, names, &job.path)? {
             return Ok(Outcome::Omitted { reason: Reason::CacheDir, kept: None });
         }
         let cached = job.cached.and_then(|number| walk.cache?.dir(number));
@@ -184,8 +184,11 @@ impl Worker {
             },
             _ => place.rules.judge(name.name, is_dir),
         };
+        if verdict == Verdict::Captured && !place.rules.are_known() && is_news_to_head(place, name.name)? {
+            return self.unreadable(place, name.name, None).map(Some);
+        }
         let known_state = known.map(|(_, entry)| entry.state);
-        let state = self.state(place, name.name, &stat, verdict, known_state);
+        let state = self.state(place, name.name, &stat, verdict, known_state)?;
         match state {
             EntryState::Captured if is_dir => self.directory(place, name.name, stat, known).map(Some),
             EntryState::Captured => self.file(place, name.name, stat, known),
@@ -215,15 +218,15 @@ impl Worker {
         stat: &Stat,
         verdict: Verdict,
         known: Option<EntryState>,
-    ) -> EntryState {
+    ) -> Result<EntryState> {
         let limit = place.shared.walk.rule_options.max_file_bytes;
         let omitted = EntryState::Omitted;
         // A name that was captured needs no judgement.
         if known != Some(EntryState::Captured) && judge_name(name) != Name::Plain {
-            return omitted(Reason::ReservedName);
+            return Ok(omitted(Reason::ReservedName));
         }
-        match verdict {
-            Verdict::Ignored if in_head(place, name) => omitted(Reason::IgnoredInHead),
+        Ok(match verdict {
+            Verdict::Ignored if is_in_head(place, name)? => omitted(Reason::IgnoredInHead),
             Verdict::Ignored => EntryState::Ignored,
             Verdict::Excluded => omitted(Reason::Excluded),
             Verdict::Captured => match stat.kind {
@@ -232,7 +235,7 @@ impl Worker {
                 FileKind::Dir if place.job.depth >= MAX_DEPTH => omitted(Reason::TooDeep),
                 _ => EntryState::Captured,
             },
-        }
+        })
     }
 
     fn directory(
@@ -404,8 +407,22 @@ fn kept(shared: &Shared<'_>, job: &Job, reason: Reason) -> Result<Outcome> {
     Ok(Outcome::Omitted { reason, kept: kept.map(Box::new) })
 }
 
-fn in_head(place: &Place<'_>, name: &[u8]) -> bool {
-    // A head that cannot be read must not keep anybody from saving: the name is then ignored as any other.
-    let listing = place.job.head.listing(place.shared.walk.objects).ok().flatten();
-    listing.is_some_and(|listing| listing.get(name).is_some() || listing.omission(name) == Some(Reason::IgnoredInHead))
+/// Whether head knows the directory and not this name in it.
+fn is_news_to_head(place: &Place<'_>, name: &[u8]) -> Result<bool> {
+    Ok(in_head(place)?.is_some_and(|listing| listing.get(name).is_none()))
+}
+
+/// Whether head has the name, or had it when it came to be ignored.
+fn is_in_head(place: &Place<'_>, name: &[u8]) -> Result<bool> {
+    let is_there =
+        |listing: Arc<Listing>| listing.get(name).is_some() || listing.omission(name) == Some(Reason::IgnoredInHead);
+    Ok(in_head(place)?.is_some_and(is_there))
+}
+
+/// What head has in the directory. A head that cannot be read must not keep anybody from saving: it has nothing then.
+fn in_head(place: &Place<'_>) -> Result<Option<Arc<Listing>>> {
+    match place.job.head.listing(place.shared.walk.objects) {
+        Err(Error::Object { .. }) => Ok(None),
+        listing => listing,
+    }
 }

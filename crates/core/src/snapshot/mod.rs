@@ -149,13 +149,16 @@ impl Snapshot {
 }
 
 /// The rules from outside the tree. Where one of their files cannot be read, those of head hold.
-fn discover_rules(store: &Inner, head: Option<&Checkpoint>, notices: &mut Vec<Notice>) -> Result<Rules> {
+pub(crate) fn discover_rules(store: &Inner, head: Option<&Checkpoint>, notices: &mut Vec<Notice>) -> Result<Rules> {
     let (mut rules, found) = Rules::discover(store.worktree.path(), &store.options.rules);
     let mut is_known = true;
     for notice in found {
         notices.push(match notice {
             RuleNotice::AboveIgnoresWorktree { source } => Notice::RulesFromAboveNotUsed(source),
             RuleNotice::BadGlob { glob } => Notice::BadExclude(glob),
+            RuleNotice::Unreadable { path, error } if ckpt_fs::is_shortage(&error) => {
+                return Err(Error::Io { action: "read", path, source: error });
+            }
             RuleNotice::Unreadable { path, .. } => {
                 is_known = false;
                 Notice::RulesUnreadable(path)

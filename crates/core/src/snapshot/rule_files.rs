@@ -26,17 +26,19 @@ pub(super) fn is_rule_file(name: &[u8]) -> bool {
 }
 
 /// Whether the directory says of itself that it is a cache.
-pub(super) fn is_cache_dir(dir: &Dir, names: &Entries) -> bool {
+pub(super) fn is_cache_dir(dir: &Dir, names: &Entries, path: &[u8]) -> Result<bool> {
     use std::io::Read;
 
-    if !names.iter().any(|entry| entry.name == b"CACHEDIR.TAG") {
-        return false;
+    const NAME: &[u8] = b"CACHEDIR.TAG";
+    if !names.iter().any(|entry| entry.name == NAME) {
+        return Ok(false);
     }
     let mut start = [0; CACHE_TAG.len()];
-    let is_file = dir.stat(b"CACHEDIR.TAG").is_ok_and(|stat| stat.kind == FileKind::File);
-    is_file
-        && dir.open_file(b"CACHEDIR.TAG").and_then(|mut file| file.read_exact(&mut start)).is_ok()
-        && start == *CACHE_TAG
+    let read = dir.stat(NAME).and_then(|stat| match stat.kind {
+        FileKind::File => dir.open_file(NAME)?.read_exact(&mut start),
+        _ => Ok(()),
+    });
+    Ok(read.or_short("read", OsStr::from_bytes(&crate::path::join(path, NAME)))?.is_ok() && start == *CACHE_TAG)
 }
 
 /// The rules inside the directory.
@@ -53,13 +55,20 @@ pub(super) fn enter(place: &Place<'_>, names: &Entries, notices: &mut Vec<Notice
     }
     // The root's own repository is among the rules from outside.
     if has_git && !place.job.path.is_empty() {
-        files.repo_exclude = repo_exclude(place, notices)?;
+        let dir = place.shared.walk.root_path.join(OsStr::from_bytes(&place.job.path));
+        repo_exclude(&dir, &mut files, notices)?;
     }
     Ok(place.job.rules.enter(crate::path::split(&place.job.path).1, files))
 }
 
 /// The rules of the directory that holds `path`, read without a cache.
-pub(super) fn above(root: &Dir, root_path: &Path, above_root: Arc<DirRules>, path: &[u8]) -> Result<Arc<DirRules>> {
+pub(super) fn above(
+    root: &Dir,
+    root_path: &Path,
+    above_root: Arc<DirRules>,
+    path: &[u8],
+    notices: &mut Vec<Notice>,
+) -> Result<Arc<DirRules>> {
     let mut rules = above_root;
     let mut dir: &[u8] = b"";
     let mut name: &[u8] = b"";
@@ -68,11 +77,8 @@ pub(super) fn above(root: &Dir, root_path: &Path, above_root: Arc<DirRules>, pat
         if let Ok(handle) = root.open_beneath(dir).or_short("open", root_path)? {
             files.gitignore = read(&handle, b".gitignore")?;
             files.ckptignore = read(&handle, b".ckptignore")?;
-            if !dir.is_empty()
-                && let Ok(Some(bytes)) = read_repo_exclude(&root_path.join(OsStr::from_bytes(dir)))
-            {
-                let id = HashOnly.put(Kind::Blob, &bytes)?;
-                files.repo_exclude = Some(RuleFile { id, content: RuleContent::Bytes(bytes) });
+            if !dir.is_empty() {
+                repo_exclude(&root_path.join(OsStr::from_bytes(dir)), &mut files, notices)?;
             }
         }
         rules = rules.enter(name, files);
@@ -93,19 +99,21 @@ fn read(dir: &Dir, name: &[u8]) -> Result<Option<RuleFile>> {
     Ok(Some(RuleFile { id, content: RuleContent::Bytes(bytes) }))
 }
 
-fn repo_exclude(place: &Place<'_>, notices: &mut Vec<Notice>) -> Result<Option<RuleFile>> {
-    let path = place.shared.walk.root_path.join(OsStr::from_bytes(&place.job.path));
-    match read_repo_exclude(&path) {
-        Ok(None) => Ok(None),
+/// Adds the `info/exclude` of the repository whose `.git` is in `dir`.
+fn repo_exclude(dir: &Path, files: &mut RuleFiles, notices: &mut Vec<Notice>) -> Result<()> {
+    let path = || dir.join(".git/info/exclude");
+    match read_repo_exclude(dir).or_short("read", path())? {
+        Ok(None) => {}
         Ok(Some(bytes)) => {
             let id = HashOnly.put(Kind::Blob, &bytes)?;
-            Ok(Some(RuleFile { id, content: RuleContent::Bytes(bytes) }))
+            files.repo_exclude = Some(RuleFile { id, content: RuleContent::Bytes(bytes) });
         }
         Err(_) => {
-            notices.push(Notice::RulesUnreadable(path.join(".git/info/exclude")));
-            Ok(None)
+            notices.push(Notice::RulesUnreadable(path()));
+            files.lacks_exclude = true;
         }
     }
+    Ok(())
 }
 
 fn rule_file(place: &Place<'_>, name: &[u8], notices: &mut Vec<Notice>) -> Result<Option<RuleFile>> {

@@ -15,13 +15,14 @@ pub(crate) struct DirRules {
     ckptignore: Chain,
     gitignore: Chain,
     exclude: Chain,
+    are_known: bool,
     signature: u64,
 }
 
 impl DirRules {
     /// The rules above the worktree's root, which is at `path`.
     pub(super) fn above(path: Vec<u8>, gitignore: Chain, exclude: Chain, signature: u64) -> Self {
-        Self { path, ckptignore: Chain::default(), gitignore, exclude, signature }
+        Self { path, ckptignore: Chain::default(), gitignore, exclude, are_known: true, signature }
     }
 
     /// The rules in the child directory `name`, or, with an empty name, in the worktree's root itself.
@@ -35,6 +36,7 @@ impl DirRules {
         let base = path.len();
         Arc::new(Self {
             signature: files.signature(self.signature, &path),
+            are_known: self.are_known && !files.lacks_exclude,
             ckptignore: self.ckptignore.with(files.ckptignore, base),
             gitignore: self.gitignore.with(files.repo_exclude, base).with(files.gitignore, base),
             exclude: self.exclude.clone(),
@@ -46,6 +48,11 @@ impl DirRules {
     /// parent's, so that two directories can share one: it is to be kept together with the directory's path.
     pub(crate) fn signature(&self) -> u64 {
         self.signature
+    }
+
+    /// Whether all rules are known. Where they are not, a verdict may take in what should be left out.
+    pub(crate) fn are_known(&self) -> bool {
+        self.are_known
     }
 
     /// Judges the entry `name` of this directory; a link to a directory is no directory.

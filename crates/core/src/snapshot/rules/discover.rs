@@ -22,6 +22,8 @@ pub(crate) enum RuleNotice {
     Unreadable {
         /// The file, or the `.git` entry that leads to it.
         path: PathBuf,
+        /// Why not.
+        error: io::Error,
     },
     /// A configured exclude can match nothing, and is dropped: it is empty, a comment, malformed, or has several lines.
     BadGlob {
@@ -71,7 +73,7 @@ impl Search {
         if let Some(DotGit::At(git_dir)) = dot_git {
             match exclude_path(&git_dir) {
                 Ok(path) => found.extend(self.read(path, Links::Follow, AboveKind::Exclude, &names, 0)),
-                Err(error) => self.unreadable(git_dir, &error),
+                Err(error) => self.unreadable(git_dir, error),
             }
         }
         let mut dir = root.to_owned();
@@ -100,7 +102,7 @@ impl Search {
                 Ok(Some(dot_git)) => return Some((dir, Some(dot_git))),
                 Ok(None) => {}
                 Err(error) => {
-                    self.unreadable(dir.join(".git"), &error);
+                    self.unreadable(dir.join(".git"), error);
                     return Some((dir, None));
                 }
             }
@@ -111,7 +113,7 @@ impl Search {
     /// Reads one rule file. `names` lead from its directory to the worktree.
     fn read(&mut self, source: PathBuf, links: Links, kind: AboveKind, names: &[&[u8]], base: usize) -> Option<Found> {
         let content = read_file(&source, links).unwrap_or_else(|error| {
-            self.unreadable(source.clone(), &error);
+            self.unreadable(source.clone(), error);
             None
         })?;
         let patterns = Patterns::parse(&content);
@@ -119,10 +121,10 @@ impl Search {
         (!patterns.is_empty()).then_some(Found { source, file, patterns, base })
     }
 
-    fn unreadable(&mut self, path: PathBuf, error: &io::Error) {
+    fn unreadable(&mut self, path: PathBuf, error: io::Error) {
         self.notices.push(match error.kind() {
             io::ErrorKind::FileTooLarge => RuleNotice::TooLarge { path },
-            _ => RuleNotice::Unreadable { path },
+            _ => RuleNotice::Unreadable { path, error },
         });
     }
 }

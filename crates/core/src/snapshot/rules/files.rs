@@ -30,6 +30,8 @@ pub(crate) struct RuleFiles {
     /// `info/exclude` of a nested repository whose `.git` is in this directory; that of the worktree's own root is
     /// among the rules from outside.
     pub(crate) repo_exclude: Option<RuleFile>,
+    /// Whether that is there, and cannot be read.
+    pub(crate) lacks_exclude: bool,
 }
 
 impl RuleFiles {
@@ -38,7 +40,7 @@ impl RuleFiles {
     /// The path is in it where there is a file: else the same file one level deeper could go unnoticed.
     pub(super) fn signature(&self, parent: u64, path: &[u8]) -> u64 {
         let files = [&self.gitignore, &self.ckptignore, &self.repo_exclude];
-        if files.iter().all(|file| file.is_none()) {
+        if files.iter().all(|file| file.is_none()) && !self.lacks_exclude {
             return parent;
         }
         let mut hasher = blake3::Hasher::new();
@@ -48,6 +50,9 @@ impl RuleFiles {
                 Some(file) => hasher.update(&[1]).update(file.id.as_bytes()),
                 None => hasher.update(&[0]),
             };
+        }
+        if self.lacks_exclude {
+            hasher.update(&[2]);
         }
         hasher.update(path);
         digest(&hasher)
