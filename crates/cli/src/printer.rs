@@ -154,11 +154,13 @@ impl Printer {
         Some(matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes"))
     }
 
-    /// Shows how far a long operation is, on a terminal only. It disappears before the next line is printed.
+    /// Whether anybody sees how far a long operation is: on a terminal only.
+    pub(crate) fn shows_progress(&self) -> bool {
+        !self.0.is_json && self.0.verbosity != Verbosity::Quiet && io::stderr().is_terminal()
+    }
+
+    /// Shows how far a long operation is. It disappears before the next line is printed.
     pub(crate) fn progress(&self, position: Option<(u64, u64)>, text: impl FnOnce() -> String) {
-        if self.0.is_json || self.0.verbosity == Verbosity::Quiet || !io::stderr().is_terminal() {
-            return;
-        }
         let mut bar = lock(&self.0.bar);
         let bar = bar.get_or_insert_with(|| new_bar(position.map(|(_, total)| total)));
         if let Some((done, _)) = position {

@@ -13,11 +13,17 @@ use crate::wording;
 /// What takes less time is over before anybody reads about it.
 const PATIENCE: Duration = Duration::from_millis(500);
 
+/// Nobody reads faster.
+const PAUSE: Duration = Duration::from_millis(50);
+
 /// Listens to a store: shows progress, says whom it waits for, and passes Ctrl-C on.
 pub(crate) struct Progress {
     printer: Printer,
     stop: Arc<AtomicBool>,
     begun: Instant,
+    is_shown: bool,
+    /// When something was shown last, in milliseconds from the beginning.
+    last_ms: AtomicU64,
     files: AtomicU64,
     bytes: AtomicU64,
     has_said_whom: AtomicBool,
@@ -27,6 +33,8 @@ impl Progress {
     /// Makes a listener whose operation begins about now; `stop` is set by Ctrl-C.
     pub(crate) fn new(printer: Printer, stop: Arc<AtomicBool>) -> Self {
         Self {
+            is_shown: printer.shows_progress(),
+            last_ms: AtomicU64::new(0),
             printer,
             stop,
             begun: Instant::now(),
@@ -37,7 +45,14 @@ impl Progress {
     }
 
     fn is_due(&self) -> bool {
-        self.begun.elapsed() >= PATIENCE
+        let elapsed = self.begun.elapsed();
+        let now_ms = u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX);
+        let is_due = elapsed >= PATIENCE
+            && Duration::from_millis(now_ms.saturating_sub(self.last_ms.load(Ordering::Relaxed))) >= PAUSE;
+        if is_due {
+            self.last_ms.store(now_ms, Ordering::Relaxed);
+        }
+        is_due
     }
 }
 
@@ -48,7 +63,7 @@ impl Observer for Progress {
                 let holder = quoting::line(holder.as_bytes());
                 self.printer.say(format_args!("waiting for another process on this workspace: {holder}"));
             }
-            Event::Saved { bytes } => {
+            Event::Saved { bytes } if self.is_shown => {
                 let files = self.files.fetch_add(1, Ordering::Relaxed) + 1;
                 let bytes = self.bytes.fetch_add(bytes, Ordering::Relaxed) + bytes;
                 if self.is_due() {
@@ -56,7 +71,7 @@ impl Observer for Progress {
                     self.printer.progress(None, text);
                 }
             }
-            Event::Restored { done, total } if self.is_due() => {
+            Event::Restored { done, total } if self.is_shown && self.is_due() => {
                 self.printer.progress(Some((done, total)), || "restoring".to_owned());
             }
             Event::Recovered(recovery) => self.printer.warn("recovered", wording::recovered(recovery)),

@@ -19,27 +19,27 @@ const STORE_FROM: usize = 256;
 /// Bytes that one stored deflate block holds.
 const STORED_BLOCK: usize = 65_535;
 
-/// An object ready to be put in a pack.
-#[derive(Clone)]
-pub struct Encoded {
+/// An object ready to be put in a pack, in the buffer of the encoder that made it.
+#[derive(Clone, Copy)]
+pub struct Encoded<'a> {
     /// Its id, as the caller gave it.
     pub id: ObjectId,
     /// Its kind.
     pub kind: Kind,
     /// Size of its content in bytes.
     pub size: u64,
-    pub(crate) bytes: Vec<u8>,
+    pub(crate) bytes: &'a [u8],
     pub(crate) crc32: u32,
 }
 
-impl Encoded {
+impl Encoded<'_> {
     /// Bytes that it takes in a pack.
     pub fn packed_bytes(&self) -> u64 {
         self.bytes.len() as u64
     }
 }
 
-impl fmt::Debug for Encoded {
+impl fmt::Debug for Encoded<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Encoded({} {} of {} bytes in {})", self.kind.as_str(), self.id, self.size, self.bytes.len())
     }
@@ -48,7 +48,8 @@ impl fmt::Debug for Encoded {
 /// Compresses objects, one after the other. One per thread; keeps its tables and its buffer from object to object.
 pub struct Encoder {
     compressor: Compressor,
-    scratch: Vec<u8>,
+    /// The last object. It never gets shorter, so that nothing is cleared for the next one.
+    buffer: Vec<u8>,
 }
 
 impl fmt::Debug for Encoder {
@@ -67,26 +68,26 @@ impl Encoder {
     /// An encoder of level 1: on file trees, libdeflate's level 1 is as fast as zlib's and as small as zlib's level 3.
     pub fn new() -> Self {
         let level = CompressionLvl::new(1).unwrap_or_else(|_| CompressionLvl::fastest());
-        Self { compressor: Compressor::new(level), scratch: Vec::new() }
+        Self { compressor: Compressor::new(level), buffer: Vec::new() }
     }
 
     /// Encodes `content`, which the caller has hashed to `id` ([`hash_object`](crate::hash_object)). What does not get
     /// smaller is stored, so that reading it back costs nothing.
-    pub fn encode(&mut self, id: ObjectId, kind: Kind, content: &[u8]) -> Encoded {
+    pub fn encode(&mut self, id: ObjectId, kind: Kind, content: &[u8]) -> Encoded<'_> {
         let size = content.len() as u64;
-        let compressed = if self.sample_compresses(content) { self.compress(content) } else { None };
-        let mut bytes = Vec::with_capacity(HEADER_MAX + compressed.unwrap_or_else(|| stored_len(content.len())));
-        write_header(kind, size, &mut bytes);
-        match compressed {
-            Some(len) => bytes.extend_from_slice(&self.scratch[..len]),
-            None => {
-                let mut stored = StoredStream::begin(size, &mut bytes);
-                stored.push(content, &mut bytes);
-                stored.end(&mut bytes);
-            }
-        }
-        let crc32 = crc32fast::hash(&bytes);
-        Encoded { id, kind, size, bytes, crc32 }
+        let mut header = Vec::with_capacity(HEADER_MAX);
+        write_header(kind, size, &mut header);
+        let compressed = if self.sample_compresses(content) { self.compress(&header, content) } else { None };
+        let len = compressed.unwrap_or_else(|| {
+            self.buffer.clear();
+            self.buffer.extend_from_slice(&header);
+            let mut stored = StoredStream::begin(size, &mut self.buffer);
+            stored.push(content, &mut self.buffer);
+            stored.end(&mut self.buffer);
+            self.buffer.len()
+        });
+        let bytes = &self.buffer[..len];
+        Encoded { id, kind, size, bytes, crc32: crc32fast::hash(bytes) }
     }
 
     /// Whether compressing large content is worth trying: three slices of it, begin, middle and end, get smaller.
@@ -99,28 +100,25 @@ impl Encoder {
         for start in [0, end / 2, end] {
             sample.extend_from_slice(&content[start..start + SAMPLE_SLICE]);
         }
-        self.compress(&sample).is_some()
+        self.compress(b"", &sample).is_some()
     }
 
-    /// Compresses into the buffer; `None` if the result is not worth it.
-    fn compress(&mut self, content: &[u8]) -> Option<usize> {
-        let bound = self.compressor.zlib_compress_bound(content.len());
-        if self.scratch.len() < bound {
-            self.scratch.resize(bound, 0);
+    /// Puts the header and the compressed content into the buffer. How many bytes they are; `None` if it is not worth it.
+    fn compress(&mut self, header: &[u8], content: &[u8]) -> Option<usize> {
+        let bound = header.len() + self.compressor.zlib_compress_bound(content.len());
+        if self.buffer.len() < bound {
+            self.buffer.resize(bound, 0);
         }
-        let len = self.compressor.zlib_compress(content, &mut self.scratch).ok()?;
-        (content.len() < STORE_FROM || is_smaller(len as u64, content.len() as u64)).then_some(len)
+        let (begin, rest) = self.buffer.split_at_mut(header.len());
+        begin.copy_from_slice(header);
+        let len = self.compressor.zlib_compress(content, rest).ok()?;
+        (content.len() < STORE_FROM || is_smaller(len as u64, content.len() as u64)).then_some(header.len() + len)
     }
 }
 
 /// Whether `packed` saves at least 3 % of `size`.
 pub(crate) fn is_smaller(packed: u64, size: u64) -> bool {
     packed < size - size / 32
-}
-
-/// Length of a stored zlib stream: header, 5 bytes a block, checksum.
-fn stored_len(len: usize) -> usize {
-    len + len.div_ceil(STORED_BLOCK).max(1) * 5 + 6
 }
 
 /// A zlib stream that does not compress, made as the content comes. The size is known from the start, since the last
@@ -165,6 +163,11 @@ fn push_block(last: bool, block: &[u8], out: &mut Vec<u8>) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Length of a stored zlib stream: header, 5 bytes a block, checksum.
+    fn stored_len(len: usize) -> usize {
+        len + len.div_ceil(STORED_BLOCK).max(1) * 5 + 6
+    }
     use crate::entry::parse_header;
 
     fn inflate(bytes: &[u8], size: usize) -> Vec<u8> {
@@ -191,14 +194,14 @@ mod tests {
         let mut encoder = Encoder::new();
         for content in [Vec::new(), b"x".to_vec(), b"text ".repeat(50_000), noise(300), noise(65_535), noise(200_000)] {
             let encoded = encoder.encode(ObjectId::ZERO, Kind::Blob, &content);
-            let header = parse_header(&encoded.bytes).unwrap();
+            let header = parse_header(encoded.bytes).unwrap();
             assert_eq!(inflate(&encoded.bytes[header.len..], content.len()), content);
             assert!(encoded.bytes.len() <= HEADER_MAX + stored_len(content.len()).max(content.len() + 13));
         }
         let text = encoder.encode(ObjectId::ZERO, Kind::Blob, &b"text ".repeat(50_000));
         assert!(text.packed_bytes() < 10_000);
         let stored = encoder.encode(ObjectId::ZERO, Kind::Blob, &noise(200_000));
-        let header = parse_header(&stored.bytes).unwrap();
+        let header = parse_header(stored.bytes).unwrap();
         assert_eq!(stored.bytes.len() - header.len, stored_len(200_000));
     }
 }

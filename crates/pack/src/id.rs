@@ -1,6 +1,8 @@
 //! The name of an object: a SHA-1.
 
+use std::collections::HashSet;
 use std::fmt;
+use std::hash::{BuildHasherDefault, Hasher};
 use std::str::FromStr;
 
 /// SHA-1 of an object (or of a pack): 20 bytes, printed and parsed as 40 lower-case hex digits.
@@ -41,6 +43,29 @@ impl ObjectId {
     pub(crate) fn bucket(&self) -> u8 {
         self.0[0]
     }
+}
+
+/// A set of ids, fast: an id is a hash already. Whoever made contents whose ids begin alike would make it slow, and do that
+/// to nobody but themselves.
+pub type IdSet = HashSet<ObjectId, BuildHasherDefault<Beginning>>;
+
+/// The first eight bytes of an id.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Beginning(u64);
+
+impl Hasher for Beginning {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        if let Some(begin) = bytes.first_chunk() {
+            self.0 = u64::from_le_bytes(*begin);
+        }
+    }
+
+    /// The length, which is the same for all.
+    fn write_usize(&mut self, _: usize) {}
 }
 
 impl fmt::Display for ObjectId {

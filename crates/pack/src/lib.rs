@@ -56,7 +56,7 @@ mod writer;
 pub use encode::{Encoded, Encoder};
 pub use error::{Error, Result};
 pub use hash::{ObjectHasher, hash_object};
-pub use id::{ObjectId, ParseIdError};
+pub use id::{IdSet, ObjectId, ParseIdError};
 pub use keep::KEEP_TEXT;
 pub use kind::Kind;
 pub use merge::merge;

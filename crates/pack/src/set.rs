@@ -395,7 +395,7 @@ mod tests {
         fn shared<T: Send + Sync>() {}
         fn sent<T: Send>() {}
         shared::<PackSet>();
-        shared::<crate::Encoded>();
+        shared::<crate::Encoded<'_>>();
         sent::<crate::Encoder>();
         sent::<crate::PackWriter>();
         sent::<crate::FinishedPack>();

@@ -1,6 +1,5 @@
 //! Collecting objects in a pack that nobody sees yet.
 
-use std::collections::HashSet;
 use std::fmt;
 use std::io::{self, Read};
 
@@ -13,7 +12,7 @@ use crate::idx::{self, IdxEntry};
 use crate::keep::KEEP_TEXT;
 use crate::publish::{FinishedPack, Temporaries};
 use crate::spool::{self, Spool};
-use crate::{Error, Kind, ObjectHasher, ObjectId, Result};
+use crate::{Error, IdSet, Kind, ObjectHasher, ObjectId, Result};
 
 /// Content is streamed in pieces of this size, and content up to it is taken at once. The first piece decides whether
 /// the rest is compressed.
@@ -24,7 +23,7 @@ pub struct PackWriter {
     tmp_dir: Dir,
     spool: Spool,
     entries: Vec<IdxEntry>,
-    ids: HashSet<ObjectId>,
+    ids: IdSet,
     encoder: Option<Encoder>,
     temporaries: Temporaries,
 }
@@ -61,7 +60,7 @@ impl PackWriter {
         let clone = || tmp_dir.try_clone().map_err(Error::io("open", "the directory for temporary files"));
         let temporaries = Temporaries::new(clone()?, stem);
         let spool = Spool::new(clone()?, temporaries.name("pack"));
-        let (entries, ids) = (Vec::new(), HashSet::new());
+        let (entries, ids) = (Vec::new(), IdSet::default());
         Ok(Self { tmp_dir: clone()?, spool, entries, ids, encoder: None, temporaries })
     }
 
@@ -89,12 +88,12 @@ impl PackWriter {
     ///
     /// # Errors
     /// [`Error::Io`] when the file cannot be written: the pack is then as it was before. [`Error::PackFull`].
-    pub fn add(&mut self, encoded: &Encoded) -> Result<()> {
+    pub fn add(&mut self, encoded: &Encoded<'_>) -> Result<()> {
         if self.contains(&encoded.id) {
             return Ok(());
         }
         self.entry(|writer| {
-            writer.spool.append(&encoded.bytes)?;
+            writer.spool.append(encoded.bytes)?;
             Ok(Some((encoded.id, encoded.crc32)))
         })?;
         Ok(())
@@ -161,8 +160,10 @@ impl PackWriter {
     ) -> Result<Streamed> {
         let outcome = source.judge(true, expected)?;
         if let Streamed::Written(id) = outcome {
-            let encoded = self.encoder.get_or_insert_default().encode(id, kind, content);
-            self.add(&encoded)?;
+            let mut encoder = self.encoder.take().unwrap_or_default();
+            let added = self.add(&encoder.encode(id, kind, content));
+            self.encoder = Some(encoder);
+            added?;
         }
         Ok(outcome)
     }

@@ -1,13 +1,12 @@
 //! Contents on their way into the store: hash, look whether it is there, deflate, pack.
 
 use std::cell::RefCell;
-use std::collections::HashSet;
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use ckpt_fs::Dir;
-use ckpt_pack::{Encoder, FinishedPack, KEEP_TEXT, Kind, ObjectHasher, PackWriter, Streamed};
+use ckpt_pack::{Encoder, FinishedPack, IdSet, KEEP_TEXT, Kind, ObjectHasher, PackWriter, Streamed};
 
 use crate::error::Context;
 use crate::objects::pack_error;
@@ -106,7 +105,7 @@ pub(crate) struct StoreIngest<'a> {
     pack_dir: Dir,
     open: Mutex<PackWriter>,
     /// Objects that were read from other packs, and are whole.
-    read_back: Mutex<HashSet<ObjectId>>,
+    read_back: Mutex<IdSet>,
 }
 
 impl<'a> StoreIngest<'a> {
@@ -144,7 +143,7 @@ impl<'a> StoreIngest<'a> {
         self.lock().contains(id) || self.read_back().contains(id)
     }
 
-    fn read_back(&self) -> MutexGuard<'_, HashSet<ObjectId>> {
+    fn read_back(&self) -> MutexGuard<'_, IdSet> {
         self.read_back.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -197,11 +196,12 @@ impl ObjectSink for StoreIngest<'_> {
         if self.holds(&id)? {
             return Ok(id);
         }
-        let encoded = ENCODER.with_borrow_mut(|encoder| encoder.encode(id, kind, content));
-        let mut writer = self.lock();
-        writer.add(&encoded).map_err(|err| self.fail(err))?;
-        self.publish_segment(&mut writer)?;
-        drop(writer);
+        ENCODER.with_borrow_mut(|encoder| {
+            let encoded = encoder.encode(id, kind, content);
+            let mut writer = self.lock();
+            writer.add(&encoded).map_err(|err| self.fail(err))?;
+            self.publish_segment(&mut writer)
+        })?;
         self.session.store.options.observer.event(Event::Saved { bytes: content.len() as u64 });
         Ok(id)
     }
