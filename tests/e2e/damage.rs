@@ -275,6 +275,59 @@ fn rot(sandbox: &Sandbox) {
     fs::write(pack, bytes).unwrap();
 }
 
+/// Flips a bit in one object, where it stands in its pack.
+fn rot_object(store: &Path, id: &str) {
+    let idx = idx_with(store, id);
+    let shown = git_command().args(["verify-pack", "-v"]).arg(&idx).output().unwrap();
+    let shown = String::from_utf8_lossy(&shown.stdout).into_owned();
+    let line = shown.lines().find(|line| line.starts_with(id)).unwrap_or_else(|| panic!("no {id} in {shown}"));
+    // Size, size in the pack, offset.
+    let numbers: Vec<usize> = line.split_whitespace().skip(2).map(|number| number.parse().unwrap()).collect();
+    let pack = idx.with_extension("pack");
+    let mut bytes = fs::read(&pack).unwrap();
+    bytes[numbers[2] + numbers[1] - 6] ^= 0x10;
+    fs::remove_file(&pack).unwrap();
+    fs::write(&pack, bytes).unwrap();
+}
+
+/// Everything that is known of head by its facts is rotten: its modes, its rules, what was left out.
+#[test]
+fn rotten_facts_of_head_keep_nobody_from_saving_and_leaving_x4_l45() {
+    for is_reset in [false, true] {
+        for of_facts in ["^@", "^:facts", "^:rules"] {
+            if is_reset && of_facts == "^:rules" {
+                // The first checkpoint has the same, and needs them.
+                continue;
+            }
+            let sandbox = Sandbox::new();
+            sandbox.expect_damage();
+            sandbox.write("a", "one");
+            sandbox.mode("a", 0o600);
+            let first = sandbox.save("first");
+            sandbox.write("b", "two");
+            sandbox.mode("b", 0o640);
+            sandbox.write(".ckptignore", "c");
+            let second = sandbox.save("second");
+            let object = sandbox.git_in_store(&["rev-parse", &format!("{second}{of_facts}")]).trim().to_owned();
+            rot_object(&sandbox.store(), &object);
+            sandbox.write("b", "three");
+            let tree = sandbox.tree();
+            let what = format!("{of_facts}, reset {is_reset}");
+            if is_reset {
+                let _ = sandbox.ckpt(&format!("reset {first}")).ok();
+                assert!(!sandbox.has("b"), "{what}");
+                let _ = sandbox.ckpt("undo").ok();
+                assert_eq!(tree.differences(&sandbox.tree()), "", "{what}");
+            } else {
+                let third = sandbox.ckpt("save").ok().id();
+                let _ = sandbox.ckpt(&format!("reset {first}")).ok();
+                let _ = sandbox.ckpt(&format!("reset {third}")).ok();
+                assert_eq!(tree.differences(&sandbox.tree()), "", "{what}");
+            }
+        }
+    }
+}
+
 pub(crate) fn noise() -> Vec<u8> {
     let mut state = 1_u32;
     let next = |_| {

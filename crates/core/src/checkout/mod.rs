@@ -247,9 +247,13 @@ fn put_safety(
     let objects = &store.objects;
     let encoded = state::encode(&prepared.present.root, objects, ingest, &store.options)?;
     if let Some(head) = head {
-        let (facts, _) = state::read_facts_commit(objects, head.facts_commit)?;
-        if encoded.is_same(head.tree, facts) {
-            return Ok(Safety { id: head.info.id, operation: None });
+        match state::read_facts_commit(objects, head.facts_commit) {
+            Ok((facts, _)) if encoded.is_same(head.tree, facts) => {
+                return Ok(Safety { id: head.info.id, operation: None });
+            }
+            // A head that the store lost must not keep anybody from leaving it.
+            Ok(_) | Err(Error::Object { .. }) => {}
+            Err(err) => return Err(err),
         }
     }
     let rules = match &prepared.present.snapshot {
@@ -260,7 +264,7 @@ fn put_safety(
     let changes_from = |before: Option<&Node>| state::changes(objects, before, Some(&prepared.present.root));
     let compared = head.map(|head| head.state(objects)).transpose().and_then(|before| changes_from(before.as_ref()));
     let changes = match compared {
-        // A head that the store lost must not keep anybody from leaving it: everything is new then.
+        // Without a head everything is new.
         Err(Error::Object { .. }) => changes_from(None)?,
         compared => compared?,
     };

@@ -249,8 +249,12 @@ impl Interrupted<'_> {
         let objects = &store.objects;
         let head = store.head(tip)?;
         let encoded = state::encode(state, objects, ingest, &store.options)?;
-        let head_state = head.as_ref().map(|head| head.state(objects)).transpose()?;
-        let changes = state::changes(objects, head_state.as_ref(), Some(state))?;
+        let head_state = head.as_ref().map(|head| head.state(objects)).transpose();
+        let changes = match head_state.and_then(|before| state::changes(objects, before.as_ref(), Some(state))) {
+            // A head that the store lost must not keep anybody from finishing: everything is new then.
+            Err(Error::Object { .. }) => state::changes(objects, None, Some(state))?,
+            changes => changes?,
+        };
         let rules = head_rules(objects, &self.to)?.unwrap_or_default();
         let message = format!("in an interrupted {} to {}", self.operation.kind.word(), self.to.info.id.short());
         let new = NewState {

@@ -84,7 +84,11 @@ pub(crate) fn take(store: &Inner, against: &Against<'_>, ingest: &dyn Ingest) ->
     let root_dir = Arc::new(crate::session::open_worktree(path)?);
     let stat = root_dir.stat_self().map_err(|source| Error::Io { action: "look at", path: path.to_owned(), source })?;
     let mut notices = Vec::new();
-    let head_state = against.head.map(|head| head.state(&store.objects)).transpose()?;
+    let head_state = match against.head.map(|head| head.state(&store.objects)).transpose() {
+        // A head that the store lost must not keep anybody from saving: nothing is known of it then.
+        Err(Error::Object { .. }) => None,
+        state => state?,
+    };
     let rules = discover_rules(store, against.head, &mut notices)?;
     let (cache, must_look_up) = match against.tip {
         Some(tip) => cache_files::load(store, tip, &mut notices)?,
