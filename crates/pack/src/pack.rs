@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use ckpt_fs::{Dir, FileKind, Stat};
@@ -18,6 +19,12 @@ pub(crate) const HEADER: u64 = 12;
 
 /// Bytes read at once of a pack that is read whole.
 const PIECE: usize = 256 << 10;
+
+/// An idx is read whole once it was asked about this part of its objects: each question reads about a hundred ids.
+const ASKED_PART: u32 = 256;
+
+/// A larger idx is never read whole, so that memory stays bounded.
+const WHOLE_IDX_BYTES: u64 = 64 << 20;
 
 /// Bytes after the last entry: the checksum.
 pub(crate) const TRAILER: u64 = 20;
@@ -36,6 +43,10 @@ pub(crate) struct Pack {
     stay_open: bool,
     idx_file: OnceLock<Arc<File>>,
     pack_file: OnceLock<Arc<File>>,
+    /// How often the idx was asked while it was not in memory.
+    asked: AtomicU32,
+    /// The idx, if it was asked often.
+    whole_idx: OnceLock<Vec<u8>>,
 }
 
 /// Where an object is.
@@ -79,6 +90,8 @@ impl Pack {
             stay_open,
             idx_file: OnceLock::new(),
             pack_file: OnceLock::new(),
+            asked: AtomicU32::new(0),
+            whole_idx: OnceLock::new(),
         })
     }
 
@@ -146,9 +159,20 @@ impl Pack {
 
     /// Asks the idx, which is opened only if it is not in memory.
     fn in_idx<T>(&self, ask: impl FnOnce(Source<'_>) -> Result<T, Fault>) -> Result<T> {
-        let answer = match self.idx.in_memory() {
+        let in_memory = self.idx.in_memory().or_else(|| self.whole_idx.get().map(|bytes| Source::Memory(bytes)));
+        let answer = match in_memory {
             Some(source) => ask(source),
-            None => ask(Source::File(&*self.idx_file()?)),
+            None => {
+                let file = self.idx_file()?;
+                let is_asked_often = self.asked.fetch_add(1, Ordering::Relaxed) >= self.idx.count() / ASKED_PART;
+                if is_asked_often && self.idx_stat.size <= WHOLE_IDX_BYTES {
+                    let mut bytes = vec![0; usize::try_from(self.idx_stat.size).unwrap_or(0)];
+                    file.read_exact_at(&mut bytes, 0).map_err(|err| in_file(self.name, "idx")(err.into()))?;
+                    ask(Source::Memory(self.whole_idx.get_or_init(|| bytes)))
+                } else {
+                    ask(Source::File(&file))
+                }
+            }
         };
         answer.map_err(in_file(self.name, "idx"))
     }
