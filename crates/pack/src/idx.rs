@@ -205,6 +205,11 @@ impl Idx {
         if start == end {
             return Ok(None);
         }
+        if let Source::Memory(bytes) = source {
+            let range = [start, end].map(|position| usize::try_from(id_at(position)).unwrap_or(usize::MAX));
+            let ids = bytes.get(range[0]..range[1]).ok_or(io::Error::from(io::ErrorKind::UnexpectedEof))?;
+            return Ok(find(ids.as_chunks().0, id, start));
+        }
         // Ids are spread evenly, so that the next bytes tell about where one stands: in all but a few of ten thousand cases
         // within four times the deviation.
         let key = u64::from(be32(&id.as_bytes()[1..5]));

@@ -5,7 +5,7 @@ use std::io::{self, Read};
 use std::os::unix::fs::PermissionsExt;
 
 use ckpt_fs::Durability;
-use ckpt_pack::{Encoder, Error, KEEP_TEXT, Kind, ObjectId, PackWriter, Streamed, hash_object, publish_all};
+use ckpt_pack::{Encoder, Error, Found, KEEP_TEXT, Kind, ObjectId, PackWriter, Streamed, hash_object, publish_all};
 
 use crate::repo::{Repo, all_kinds, noise, text};
 
@@ -163,4 +163,25 @@ fn several_packs_are_published_in_order_and_the_same_twice() {
     repo.save(&[blob]);
     assert_eq!(repo.set().packs().len(), 3);
     repo.check();
+}
+
+/// A large idx is asked in its file at first, and in memory later.
+#[test]
+fn an_idx_that_is_asked_often_answers_the_same() {
+    let repo = Repo::new();
+    let content = |number: u32| number.to_be_bytes().to_vec();
+    let id = |number: u32| hash_object(Kind::Blob, &content(number)).unwrap();
+    repo.save(&(0..3000).map(|number| (Kind::Blob, content(number))).collect::<Vec<_>>());
+    for number in [0, 2999] {
+        // A set of its own for each: the first question goes to the file.
+        let set = repo.set();
+        assert!(!set.contains(&id(number + 3000)).unwrap() && set.contains(&id(number)).unwrap());
+    }
+    let set = repo.set();
+    for number in 0..6000 {
+        assert_eq!(set.contains(&id(number)).unwrap(), number < 3000, "{number}");
+        let object = set.read(&id(number)).unwrap();
+        let is_whole = matches!(object, Some(Found::Whole(object)) if object.content == content(number));
+        assert_eq!(is_whole, number < 3000, "{number}");
+    }
 }
