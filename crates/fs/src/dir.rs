@@ -9,17 +9,21 @@ use std::io::{self, Read};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use rustix::fs::{AtFlags, Mode, OFlags};
 
 use crate::beneath::{self, DIR_FLAGS};
-use crate::{Entries, FileKind, Stat, fault};
+use crate::{Entries, FileKind, Stat, fault, in_parallel};
 
 /// Flags for a file that is opened without waiting for a writer, should it be a FIFO, and never through a link.
 const FILE_FLAGS: OFlags =
     OFlags::RDONLY.union(OFlags::NOFOLLOW).union(OFlags::NONBLOCK).union(OFlags::NOCTTY).union(OFlags::CLOEXEC);
+
+/// Less of a large file is not worth a thread.
+const SHARE: usize = 1 << 20;
 
 /// An open directory. Every name below it is one component in bytes and is never followed if it is a link.
 #[derive(Debug)]
@@ -216,6 +220,37 @@ impl Dir {
     /// # Errors
     /// What opening or reading answers; `InvalidInput` if it is no regular file, `FileTooLarge` above `limit` bytes.
     pub fn read_file(&self, name: &[u8], limit: u64) -> io::Result<Option<Vec<u8>>> {
+        let Some((file, stat)) = self.open_regular(name)? else { return Ok(None) };
+        let mut bytes = Vec::with_capacity(usize::try_from(stat.size.min(limit)).unwrap_or(0) + 1);
+        let read = file.take(limit.saturating_add(1)).read_to_end(&mut bytes)?;
+        if read as u64 > limit {
+            return Err(too_large());
+        }
+        Ok(Some(bytes))
+    }
+
+    /// Reads the large file `name` whole, in at most `threads` threads; `None` where nothing stands there. It is one that is
+    /// replaced and never changed.
+    ///
+    /// # Errors
+    /// As [`Dir::read_file`]; `UnexpectedEof` where it is cut meanwhile.
+    pub fn read_large_file(&self, name: &[u8], limit: u64, threads: usize) -> io::Result<Option<Vec<u8>>> {
+        let Some((file, stat)) = self.open_regular(name)? else { return Ok(None) };
+        let size = usize::try_from(stat.size.min(limit)).map_err(|_| too_large())?;
+        if stat.size > limit {
+            return Err(too_large());
+        }
+        let mut bytes = vec![0; size];
+        let share = size.div_ceil(threads.max(1)).max(SHARE);
+        let shares = (0_u64..).step_by(share).zip(bytes.chunks_mut(share));
+        for read in in_parallel(shares, |(at, share)| file.read_exact_at(share, at)) {
+            read?;
+        }
+        Ok(Some(bytes))
+    }
+
+    /// Opens a regular file; `None` where nothing stands there.
+    fn open_regular(&self, name: &[u8]) -> io::Result<Option<(File, Stat)>> {
         let file = match self.open_file(name) {
             Ok(file) => file,
             Err(err) if matches!(err.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
@@ -227,13 +262,12 @@ impl Dir {
         if stat.kind != FileKind::File {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"));
         }
-        let mut bytes = Vec::with_capacity(usize::try_from(stat.size.min(limit)).unwrap_or(0) + 1);
-        let read = file.take(limit.saturating_add(1)).read_to_end(&mut bytes)?;
-        if read as u64 > limit {
-            return Err(io::Error::new(io::ErrorKind::FileTooLarge, "larger than a file of this kind can be"));
-        }
-        Ok(Some(bytes))
+        Ok(Some((file, stat)))
     }
+}
+
+fn too_large() -> io::Error {
+    io::Error::new(io::ErrorKind::FileTooLarge, "larger than a file of this kind can be")
 }
 
 /// Kind that a directory entry claims; `None` where the file system says nothing.

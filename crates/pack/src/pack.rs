@@ -164,7 +164,8 @@ impl Pack {
             Some(source) => ask(source),
             None => {
                 let file = self.idx_file()?;
-                let is_asked_often = self.asked.fetch_add(1, Ordering::Relaxed) >= self.idx.count() / ASKED_PART;
+                // One thread reads it, and the others ask the file meanwhile.
+                let is_asked_often = self.asked.fetch_add(1, Ordering::Relaxed) == self.idx.count() / ASKED_PART;
                 if is_asked_often && self.idx_stat.size <= WHOLE_IDX_BYTES {
                     let mut bytes = vec![0; usize::try_from(self.idx_stat.size).unwrap_or(0)];
                     file.read_exact_at(&mut bytes, 0).map_err(|err| in_file(self.name, "idx")(err.into()))?;

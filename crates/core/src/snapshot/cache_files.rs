@@ -78,7 +78,8 @@ pub(super) fn load(store: &Inner, tip: &Operation, notices: &mut Vec<Notice>) ->
 fn find(store: &Inner) -> Result<Found> {
     let boot = ckpt_fs::boot_id();
     let read = |file: &str| {
-        let read = store.own.read_file(file.as_bytes(), MAX_CACHE_BYTES);
+        let threads = store.options.threads_for(usize::MAX);
+        let read = store.own.read_large_file(file.as_bytes(), MAX_CACHE_BYTES, threads);
         read.or_short("read", store.path.join(OWN).join(file))
     };
     let cache = match read(STAT_CACHE)? {
