@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use ckpt_fs::FileKind;
 
-use super::directory::Outcome;
 use super::looked::Walked;
+use super::outcome::Outcome;
 use super::stat_cache::{CacheBuilder, CacheEntry, EntryState, NONE, StatCache};
 use super::walk::Seen;
 use crate::state::{Defaults, Encoded, Entry, Listing, Node, Stored};

@@ -4,28 +4,16 @@ use std::sync::Arc;
 
 use ckpt_fs::{Dir, Entries, FileKind, Stat};
 
-use super::looked::{Looked, News, Walked, from_stat, is_unchanged};
+use super::looked::{Looked, Walked, from_stat, is_unchanged};
+use super::outcome::{self, Outcome};
 use super::rule_files;
 use super::rules::{DirRules, Verdict};
 use super::stat_cache::{CacheDir, CacheEntry, EntryState, NONE};
 use super::walk::{Counts, Job, Shared};
 use super::worktree_file::{FileRead, Purpose, read_file, read_link};
 use crate::path::join;
-use crate::state::{Entry, EntryKind, Listing, MAX_DEPTH, Name, judge_name};
+use crate::state::{Listing, MAX_DEPTH, Name, judge_name};
 use crate::{Error, Notice, Omitted, Reason, RepoPath, Result};
-
-/// What became of a directory.
-pub(super) enum Outcome {
-    /// Every entry is as the cache has it. `children`: number of the entry in the cache, and its slot.
-    Clean { cached: u32, children: Vec<(u32, u32)> },
-    /// Something differs from the cache, or there is none. `cached`: its number there. `mount`: the device, and whether
-    /// something is mounted there.
-    Fresh { cached: Option<u32>, entries: Vec<Walked>, rules: u64, mount: (u64, bool) },
-    /// It is omitted, and has the state that head has for it, if any.
-    Omitted { reason: Reason, kept: Option<Box<Entry>> },
-    /// It is gone.
-    Vanished,
-}
 
 /// What one thread gathers.
 #[derive(Default)]
@@ -77,11 +65,11 @@ impl Worker {
             Err(err) if err.kind() == std::io::ErrorKind::NotFound => return Ok(Outcome::Vanished),
             Err(err) if ckpt_fs::is_shortage(&err) => return Err(shared.shortage(&job.path, err)),
             // An unreadable directory is not a deletion.
-            Err(_) => return kept(shared, job, Reason::Unreadable),
+            Err(_) => return outcome::kept(shared, job, Reason::Unreadable),
         };
         let is_mounted = job.stat.is_mount_point || job.stat.device != job.parent_device;
         if job.was_mount && self.names.is_empty() && !is_mounted {
-            return kept(shared, job, Reason::Unmounted);
+            return outcome::kept(shared, job, Reason::Unmounted);
         }
         let names = std::mem::take(&mut self.names);
         let outcome = self.look_inside(shared, job, dir, &names);
@@ -141,7 +129,7 @@ impl Worker {
         }
         is_clean &= next == end;
         let rules = place.rules.signature();
-        Ok(finish(shared, job, dir, rules, all, is_clean))
+        Ok(outcome::of_entries(shared, job, dir, rules, all, is_clean))
     }
 
     /// Looks at one entry. `None`: it is gone, or it is nothing that a checkpoint knows of.
@@ -353,58 +341,6 @@ impl Worker {
     fn omit(&mut self, path: &[u8], reason: Reason) {
         self.omitted.push(Omitted { path: RepoPath::trusted(path.to_vec()), reason });
     }
-}
-
-/// Puts the subdirectories on the stack and makes the outcome.
-fn finish(shared: &Shared<'_>, job: &Job, dir: Dir, rules: u64, all: Vec<Looked>, is_clean: bool) -> Outcome {
-    let wants_handle = all.iter().any(|looked| matches!(looked, Looked::News(news) if news.child.is_some()));
-    let handle = if wants_handle { shared.share(dir) } else { None };
-    let mut jobs = Vec::new();
-    let mut entries = Vec::new();
-    // Number in the cache of each subdirectory's entry, and its place in `entries`.
-    let mut children = Vec::new();
-    for looked in all {
-        let News { walked, equal, child } = match looked {
-            Looked::News(news) => *news,
-            Looked::Known(_) if is_clean => continue,
-            Looked::Known(number) => match shared.walk.cache.and_then(|cache| cache.entry(number)) {
-                Some((name, entry)) => {
-                    entries.push(Walked { name: name.to_vec(), entry, kept: None });
-                    continue;
-                }
-                None => continue,
-            },
-        };
-        if let Some(mut job) = child {
-            job.parent.clone_from(&handle);
-            jobs.push(job);
-            children.push((equal.unwrap_or(NONE), entries.len()));
-        }
-        if !is_clean {
-            entries.push(walked);
-        }
-    }
-    let first = if jobs.is_empty() { 0 } else { shared.push(jobs) };
-    match (job.cached, is_clean) {
-        (Some(cached), true) => {
-            Outcome::Clean { cached, children: children.into_iter().map(|(number, _)| number).zip(first..).collect() }
-        }
-        _ => {
-            for ((_, at), slot) in children.into_iter().zip(first..) {
-                entries[at].entry.dir = slot;
-            }
-            let mount = (job.stat.device, job.stat.is_mount_point);
-            Outcome::Fresh { cached: job.cached, entries, rules, mount }
-        }
-    }
-}
-
-/// A directory that cannot be looked at keeps what head has for it.
-fn kept(shared: &Shared<'_>, job: &Job, reason: Reason) -> Result<Outcome> {
-    let (dir, name) = (job.head.as_ref(), crate::path::split(&job.path).1);
-    let parent = dir.parent().map(|parent| parent.entry(shared.walk.objects, name)).transpose()?.flatten();
-    let kept = parent.filter(|entry| entry.kind == EntryKind::Dir);
-    Ok(Outcome::Omitted { reason, kept: kept.map(Box::new) })
 }
 
 /// Whether head knows the directory and not this name in it.

@@ -10,6 +10,7 @@ mod directory;
 mod head_view;
 mod ingest;
 mod looked;
+mod outcome;
 mod rule_files;
 pub(crate) mod rules;
 pub(crate) mod stat_cache;

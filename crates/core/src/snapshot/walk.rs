@@ -9,10 +9,11 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use ckpt_fs::{Dir, Stat};
 
-use super::directory::{Outcome, Worker};
+use super::directory::Worker;
 use super::head_view::HeadDir;
 use super::ingest::Ingest;
 use super::looked::Horizon;
+use super::outcome::Outcome;
 use super::rules::{DirRules, RuleOptions};
 use super::stat_cache::StatCache;
 use crate::objects::Objects;
