@@ -13,9 +13,11 @@ fn prune_gives_a_reason_for_each_store_and_asks_u3() {
     fs::write(sandbox.checkpoint_dir().join("foreign/file"), "not ours").unwrap();
     fs::remove_dir_all(&gone).unwrap();
     let before = Tree::with_identity(&sandbox.checkpoint_dir()).without("locks");
-    let plan = sandbox.ckpt("prune");
-    for word in ["gone", "foreign", "--yes"] {
-        assert!(plan.all().contains(word), "{word}: {plan}");
+    for words in ["prune", "prune --dry-run"] {
+        let plan = sandbox.ckpt(words).ok();
+        for word in ["gone", "foreign", "--yes"] {
+            assert!(plan.all().contains(word), "{word}: {plan}");
+        }
     }
     assert_same(&before, &Tree::with_identity(&sandbox.checkpoint_dir()).without("locks"));
     let output = sandbox.ckpt("prune --yes").ok().says("gone");

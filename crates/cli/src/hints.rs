@@ -187,14 +187,24 @@ fn for_revision(spec: &str, reason: &RevisionFault, invocation: &Invocation) -> 
         RevisionFault::OtherWorkspace(other) => {
             format!("look at it there: {}", invocation.command_for(other.clone(), ["show", spec]))
         }
-        RevisionFault::TooShort | RevisionFault::Malformed if is_head_elsewhere(spec) => {
+        RevisionFault::TooShort | RevisionFault::Malformed if is_head_elsewhere(spec) && !spec.contains("..") => {
             let show = invocation.command(["show", "HEAD~1"]);
             format!("head is written HEAD here, and the one before it HEAD~1: {show}")
+        }
+        RevisionFault::TooShort | RevisionFault::Malformed if spec.contains("..") => {
+            let [from, to] = range(spec);
+            format!("two revisions are two words: {}", invocation.command(["diff", from, to]))
         }
         RevisionFault::BeyondLineage(0) => format!("make a first checkpoint: {}", invocation.command(["save"])),
         RevisionFault::BeyondLineage(_) => format!("see all of them: {}", invocation.command(["ls", "-n", "0"])),
         _ => format!("see which there are: {}", invocation.command(["ls", "--all"])),
     }
+}
+
+/// Both ends of what git takes for a range of revisions; one that is left out is head.
+fn range(spec: &str) -> [&str; 2] {
+    let (from, to) = spec.split_once("..").unwrap_or((spec, ""));
+    [from, to.trim_start_matches('.')].map(|end| if end.is_empty() { "HEAD" } else { end })
 }
 
 /// Whether other tools would take it for head, or for a checkpoint before it.

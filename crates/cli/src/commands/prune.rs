@@ -27,6 +27,9 @@ pub(crate) struct PruneArgs {
     /// Remove without asking
     #[arg(short, long)]
     yes: bool,
+    /// Show what would be removed, and neither ask nor remove
+    #[arg(long, conflicts_with = "yes")]
+    dry_run: bool,
 }
 
 /// The body of `ckpt.prune/1`.
@@ -82,7 +85,7 @@ pub(crate) fn run(app: &App, args: &PruneArgs) -> Result<Exit> {
         return Ok(Exit::Done);
     }
     let question = format!("remove {} for good?", wording::count(removable, "store"));
-    if !args.yes && app.printer.confirm(&question) != Some(true) {
+    if !args.yes && (args.dry_run || app.printer.confirm(&question) != Some(true)) {
         let command = app.invocation.command(["prune", "--yes"]);
         app.printer.say(format_args!("nothing was removed; to remove {removable}: {command}"));
         app.object(SCHEMA, body)?;
