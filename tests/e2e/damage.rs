@@ -275,19 +275,33 @@ fn rot(sandbox: &Sandbox) {
     fs::write(pack, bytes).unwrap();
 }
 
-/// Flips a bit in one object, where it stands in its pack.
-fn rot_object(store: &Path, id: &str) {
-    let idx = idx_with(store, id);
-    let shown = git_command().args(["verify-pack", "-v"]).arg(&idx).output().unwrap();
-    let shown = String::from_utf8_lossy(&shown.stdout).into_owned();
-    let line = shown.lines().find(|line| line.starts_with(id)).unwrap_or_else(|| panic!("no {id} in {shown}"));
-    // Size, size in the pack, offset.
-    let numbers: Vec<usize> = line.split_whitespace().skip(2).map(|number| number.parse().unwrap()).collect();
-    let pack = idx.with_extension("pack");
-    let mut bytes = fs::read(&pack).unwrap();
-    bytes[numbers[2] + numbers[1] - 6] ^= 0x10;
-    fs::remove_file(&pack).unwrap();
-    fs::write(&pack, bytes).unwrap();
+/// Id, offset and length of each entry of a pack.
+fn entries_of(pack: &Path) -> Vec<(String, usize, usize)> {
+    let shown = git_command().args(["verify-pack", "-v"]).arg(pack.with_extension("idx")).output().unwrap();
+    let text = String::from_utf8_lossy(&shown.stdout).into_owned();
+    let words = text.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
+    // Id, kind, size, size in the pack, offset.
+    words
+        .filter(|words| words.len() == 5 && words[0].len() == 40)
+        .map(|words| (words[0].to_owned(), words[4].parse().unwrap(), words[3].parse().unwrap()))
+        .collect()
+}
+
+/// Flips `bits` in one object, so far from its beginning in its pack; from its end, if that is negative.
+fn rot_object(store: &Path, id: &str, at: isize, bits: u8) {
+    let pack = idx_with(store, id).with_extension("pack");
+    let entries = entries_of(&pack);
+    let (_, offset, length) = entries.iter().find(|(found, ..)| found == id).unwrap();
+    let at = if at < 0 { offset + length } else { *offset }.checked_add_signed(at).unwrap();
+    flip(&pack, &fs::read(&pack).unwrap(), at, bits);
+}
+
+/// Writes `good` to a file, with flipped `bits` in the byte `at`.
+fn flip(file: &Path, good: &[u8], at: usize, bits: u8) {
+    let mut bytes = good.to_vec();
+    bytes[at] ^= bits;
+    fs::remove_file(file).unwrap();
+    fs::write(file, bytes).unwrap();
 }
 
 /// Everything that is known of head by its facts is rotten: its modes, its rules, what was left out.
@@ -309,7 +323,7 @@ fn rotten_facts_of_head_keep_nobody_from_saving_and_leaving_x4_l45() {
             sandbox.write(".ckptignore", "c");
             let second = sandbox.save("second");
             let object = sandbox.git_in_store(&["rev-parse", &format!("{second}{of_facts}")]).trim().to_owned();
-            rot_object(&sandbox.store(), &object);
+            rot_object(&sandbox.store(), &object, -6, 0x10);
             sandbox.write("b", "three");
             let tree = sandbox.tree();
             let what = format!("{of_facts}, reset {is_reset}");
@@ -352,6 +366,35 @@ fn what_a_restore_takes_away_is_read_from_the_store_first() {
         assert_eq!(sandbox.text("f"), "one");
         let _ = sandbox.ckpt("undo").ok();
         assert_same(&before, &sandbox.tree());
+    }
+}
+
+/// A bit of the kind in the header of an entry makes a delta of a whole object, also where stock git repacked it.
+#[test]
+fn what_seems_to_be_a_delta_is_read_before_a_restore_takes_it_away_x4() {
+    for is_repacked in [false, true] {
+        for restore in ["reset HEAD~1", "rollback HEAD~1 f"] {
+            let sandbox = Sandbox::new();
+            sandbox.expect_damage();
+            sandbox.write("f", "one");
+            sandbox.save("first");
+            sandbox.write("f", "precious");
+            sandbox.save("second");
+            let before = sandbox.tree();
+            let store = sandbox.store();
+            let id = sandbox.git_in_store(&["rev-parse", "timeline:f"]).trim().to_owned();
+            if is_repacked {
+                for keep in with_extension(&store.join("objects/pack"), "keep") {
+                    fs::remove_file(keep).unwrap();
+                }
+                sandbox.git_in_store(&["repack", "-adfq"]);
+            }
+            rot_object(&store, &id, 0, 0x40);
+            let _ = sandbox.ckpt(restore).ok();
+            assert_eq!(sandbox.text("f"), "one");
+            let _ = sandbox.ckpt("undo").ok();
+            assert_same(&before, &sandbox.tree());
+        }
     }
 }
 
@@ -436,12 +479,12 @@ fn what_a_save_meets_is_packed_again_where_the_store_rotted_l45_x4() {
     let mut saved = 0;
     for pack in with_extension(&sandbox.store().join("objects/pack"), "pack") {
         let good = fs::read(&pack).unwrap();
-        for at in (12..good.len() - 20).step_by(5) {
+        // Of the header of each entry the bits of its kind, which may make a delta of it; of all else every fifth byte.
+        let kinds = entries_of(&pack).into_iter().flat_map(|(_, at, _)| [(at, 0x10), (at, 0x20), (at, 0x40)]);
+        let others = (12..good.len() - 20).step_by(5).map(|at| (at, 1 << (at % 8)));
+        for (at, bits) in kinds.chain(others) {
             copy(&whole, &home);
-            let mut bytes = good.clone();
-            bytes[at] ^= 1 << (at % 8);
-            fs::remove_file(&pack).unwrap();
-            fs::write(&pack, bytes).unwrap();
+            flip(&pack, &good, at, bits);
             let output = sandbox.ckpt("save --always");
             if output.code == Some(1) {
                 continue;
@@ -454,7 +497,7 @@ fn what_a_save_meets_is_packed_again_where_the_store_rotted_l45_x4() {
             let differences = tree.differences(&sandbox.tree());
             assert!(
                 restored.code == Some(0) && differences.is_empty(),
-                "byte {at} of {}: {output}{restored}",
+                "byte {at}, {bits:#x} of {}: {output}{restored}",
                 pack.display()
             );
         }

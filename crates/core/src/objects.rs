@@ -63,10 +63,11 @@ impl Objects {
         self.packs.contains(id).map_err(|err| pack_error(&self.path, err))
     }
 
-    /// Whether a pack gives `id` back: it is read and verified, in bounded memory, until somebody asks for an end. One that
-    /// stock git deltified is believed.
+    /// Whether a pack gives `id` back: it is read and verified, in bounded memory, until `observer` asks for an end; what stock
+    /// git deltified in memory, and to its end.
     pub(crate) fn gives_back(&self, id: &ObjectId, observer: &dyn Observer) -> Result<bool> {
-        match self.packs.stream(id, &mut Nowhere(observer)) {
+        match self.packs.probe(id, &mut Nowhere(observer)) {
+            Ok(Some(Found::Deltified)) => Ok(self.read_fallback(*id).is_ok()),
             Ok(found) => Ok(found.is_some()),
             Err(ckpt_pack::Error::Sink { .. }) => Err(Error::Interrupted),
             Err(err) if err.is_shortage() => Err(pack_error(&self.path, err)),

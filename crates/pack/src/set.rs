@@ -1,6 +1,6 @@
 //! All packs of a directory, for reading.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
 use std::io::Write;
@@ -192,12 +192,12 @@ impl PackSet {
     /// # Errors
     /// [`Error::Io`] or [`Error::Damaged`] when it cannot be read.
     pub fn header(&self, id: &ObjectId) -> Result<Option<Found<Header>>> {
-        self.ask(|pack| {
+        self.ask_for_whole(|pack| {
             let Some(place) = pack.find(id)? else { return Ok(None) };
             let header = place.entry().header().map_err(pack.in_entry(*id))?;
             Ok(Some(match header.kind {
                 Some(kind) => Found::Whole(Header { kind, size: header.size }),
-                None => Found::Deltified,
+                None => deltified(pack, id)?,
             }))
         })
     }
@@ -225,10 +225,10 @@ impl PackSet {
     /// # Errors
     /// [`Error::Damaged`] if the bytes are not those of the object, [`Error::Io`] when they cannot be read.
     pub fn read(&self, id: &ObjectId) -> Result<Option<Found<Object>>> {
-        self.ask(|pack| {
+        self.ask_for_whole(|pack| {
             let Some(place) = pack.find(id)? else { return Ok(None) };
             let content = place.entry().content().map_err(pack.in_entry(*id))?;
-            let Some((kind, content)) = content else { return Ok(Some(Found::Deltified)) };
+            let Some((kind, content)) = content else { return deltified(pack, id).map(Some) };
             let mut hasher = ObjectHasher::new(kind, content.len() as u64);
             hasher.update(&content);
             verify(pack, id, hasher)?;
@@ -245,11 +245,30 @@ impl PackSet {
     pub fn stream(&self, id: &ObjectId, out: &mut dyn Write) -> Result<Option<Found<Header>>> {
         let places = self.places(id)?;
         // What was handed on cannot be taken back: of several copies the first whole one is found before.
-        let is_whole =
-            |(pack, place): &&(Arc<Pack>, Place)| stream_entry(pack, place, id, &mut std::io::sink()).is_ok();
+        let is_whole = |(pack, place): &&(Arc<Pack>, Place)| {
+            matches!(stream_entry(pack, place, id, &mut std::io::sink()), Ok(Found::Whole(_)))
+        };
         let chosen = if places.len() > 1 { places.iter().find(is_whole).or(places.first()) } else { places.first() };
         let Some((pack, place)) = chosen else { return Ok(None) };
         stream_entry(pack, place, id, out).map(Some)
+    }
+
+    /// Reads the object wherever it is until one copy proves to be whole, which is the answer; `None` if no pack has it.
+    /// `out` gets what is read, of broken copies as well.
+    ///
+    /// # Errors
+    /// As for [`PackSet::stream`], if no copy is whole.
+    pub fn probe(&self, id: &ObjectId, out: &mut dyn Write) -> Result<Option<Found<Header>>> {
+        let (mut is_delta, mut failed) = (false, None);
+        for (pack, place) in self.places(id)? {
+            match stream_entry(&pack, &place, id, out) {
+                Ok(Found::Deltified) => is_delta = true,
+                Err(err @ Error::Sink { .. }) => return Err(err),
+                Err(err) => failed = failed.or(Some(err)),
+                whole => return whole.map(Some),
+            }
+        }
+        if is_delta { Ok(Some(Found::Deltified)) } else { failed.map_or(Ok(None), Err) }
     }
 
     /// Where the object is, in every pack that has it.
@@ -317,6 +336,17 @@ impl PackSet {
         Arc::clone(&self.listing.read().unwrap_or_else(PoisonError::into_inner))
     }
 
+    /// Like [`PackSet::ask`]; a whole object in one pack goes before a delta in another.
+    fn ask_for_whole<T>(&self, question: impl Fn(&Arc<Pack>) -> Result<Option<Found<T>>>) -> Result<Option<Found<T>>> {
+        let is_delta = Cell::new(false);
+        let found = self.ask(|pack| {
+            let found = question(pack)?;
+            is_delta.set(is_delta.get() || matches!(found, Some(Found::Deltified)));
+            Ok(found.filter(|found| matches!(found, Found::Whole(_))))
+        });
+        if is_delta.get() && !matches!(found, Ok(Some(_))) { Ok(Some(Found::Deltified)) } else { found }
+    }
+
     /// Asks one pack after the other until one has an answer; again from the start if a pack is gone. An error of one
     /// pack counts only if no other has an answer.
     fn ask<T>(&self, question: impl Fn(&Arc<Pack>) -> Result<Option<T>>) -> Result<Option<T>> {
@@ -362,7 +392,7 @@ fn stream_entry(pack: &Pack, place: &Place, id: &ObjectId, out: &mut dyn Write) 
         return Ok(Found::Whole(Header { kind, size }));
     }
     let header = place.entry().header().map_err(pack.in_entry(*id))?;
-    let Some(kind) = header.kind else { return Ok(Found::Deltified) };
+    let Some(kind) = header.kind else { return deltified(pack, id) };
     let mut hasher = ObjectHasher::new(kind, header.size);
     let streamed = place.entry().stream(&header, &mut |piece| {
         hasher.update(piece);
@@ -375,6 +405,15 @@ fn stream_entry(pack: &Pack, place: &Place, id: &ObjectId, out: &mut dyn Write) 
     }
     verify(pack, id, hasher)?;
     Ok(Found::Whole(Header { kind, size: header.size }))
+}
+
+/// What the header of an entry means that says it is a delta: one of stock git, or, where no delta was ever written, a rotten
+/// one.
+fn deltified<T>(pack: &Pack, id: &ObjectId) -> Result<Found<T>> {
+    if pack.ours {
+        return Err(pack.damaged(Some(*id), "it says that it is a delta, and no pack of ours has any"));
+    }
+    Ok(Found::Deltified)
 }
 
 fn verify(pack: &Pack, id: &ObjectId, hasher: ObjectHasher) -> Result<()> {

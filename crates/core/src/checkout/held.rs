@@ -66,7 +66,7 @@ fn pack_again(prepared: &Prepared<'_>, ingest: &StoreIngest<'_>, id: ObjectId, s
         _ => read_file(&dir, name, &stat, Purpose::Keep, ingest, &mut Vec::new())?,
     };
     match read {
-        FileRead::Read(read) if read.id == id => Ok(()),
+        FileRead::Read(read) if read.id == id && ingest.is_sure_of(&id) => Ok(()),
         _ => Err(damaged("the store cannot give it back, and its file changed meanwhile")),
     }
 }

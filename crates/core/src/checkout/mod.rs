@@ -189,7 +189,7 @@ pub(crate) fn run<'a>(session: &Session<'a>, restore: &Restore<'a>) -> Result<Re
     } else {
         // What was left as it is makes another state: the operation tells what stands there now.
         let numbers: Vec<usize> = applied.conflicts.iter().map(|(number, _)| *number).collect();
-        let ingest = StoreIngest::new(session)?;
+        let ingest = StoreIngest::to_the_end(session)?;
         let result = result_state(store, &prepared, &numbers)?;
         let operation = put_restore(session, &ingest, restore, &result, begun, safety.id)?;
         session.publish(Vec::new(), ingest)?;

@@ -276,7 +276,7 @@ impl Interrupted<'_> {
     /// The operation of the restore, with what stands there now.
     fn record_anew(&self, result: &Node, tip: &Operation, safety: CheckpointId) -> Result<Operation> {
         let (session, store) = (self.session, self.session.store);
-        let ingest = StoreIngest::new(session)?;
+        let ingest = StoreIngest::to_the_end(session)?;
         let encoded = state::encode(result, &store.objects, &ingest, &store.options)?;
         let rules = head_rules(&store.objects, &self.to)?.unwrap_or_default();
         let facts = facts_commit(store, &ingest, &self.to, encoded, &rules)?;

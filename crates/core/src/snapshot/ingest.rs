@@ -102,6 +102,8 @@ thread_local! {
 /// Packs what the store has not.
 pub(crate) struct StoreIngest<'a> {
     session: &'a Session<'a>,
+    /// Who may ask for an end.
+    observer: &'a dyn Observer,
     pack_dir: Dir,
     open: Mutex<PackWriter>,
     /// Objects that were read from other packs, and are whole.
@@ -110,10 +112,19 @@ pub(crate) struct StoreIngest<'a> {
 
 impl<'a> StoreIngest<'a> {
     pub(crate) fn new(session: &'a Session<'a>) -> Result<Self> {
+        Self::until(session, &*session.store.options.observer)
+    }
+
+    /// One that goes on to its end: the worktree was changed, and what is packed now records it.
+    pub(crate) fn to_the_end(session: &'a Session<'a>) -> Result<Self> {
+        Self::until(session, &Silent)
+    }
+
+    fn until(session: &'a Session<'a>, observer: &'a dyn Observer) -> Result<Self> {
         let path = session.store.path.join("objects/pack");
         let pack_dir = session.store.dir.open_beneath(b"objects/pack").context("open", path)?;
         let open = Mutex::new(new_writer(session)?);
-        Ok(Self { session, pack_dir, open, read_back: Mutex::default() })
+        Ok(Self { session, observer, pack_dir, open, read_back: Mutex::default() })
     }
 
     fn lock(&self) -> MutexGuard<'_, PackWriter> {
@@ -130,8 +141,7 @@ impl<'a> StoreIngest<'a> {
         if self.is_sure_of(id) {
             return Ok(true);
         }
-        let store = self.session.store;
-        let is_held = store.objects.gives_back(id, &*store.options.observer)?;
+        let is_held = self.session.store.objects.gives_back(id, self.observer)?;
         if is_held {
             self.read_back().insert(*id);
         }
@@ -210,7 +220,7 @@ impl ObjectSink for StoreIngest<'_> {
 impl Ingest for StoreIngest<'_> {
     fn stream(&self, file: &mut File, size: u64) -> Result<Option<ObjectId>> {
         // Hashing is five times cheaper than deflating, and most large files are in the store already.
-        let observer = &*self.session.store.options.observer;
+        let observer = self.observer;
         let Some(id) = hash_file(file, size, observer)? else { return Ok(None) };
         if self.holds(&id)? {
             return Ok(Some(id));
@@ -228,7 +238,7 @@ impl Ingest for StoreIngest<'_> {
         };
         self.publish_segment(&mut writer)?;
         drop(writer);
-        observer.event(Event::Saved { bytes: size });
+        self.session.store.options.observer.event(Event::Saved { bytes: size });
         Ok(matches!(streamed, Streamed::Written(_)).then_some(id))
     }
 }
