@@ -324,6 +324,9 @@ fn rotten_facts_of_head_keep_nobody_from_saving_and_leaving_x4_l45() {
             let second = sandbox.save("second");
             let object = sandbox.git_in_store(&["rev-parse", &format!("{second}{of_facts}")]).trim().to_owned();
             rot_object(&sandbox.store(), &object, -6, 0x10);
+            // Rules of head would hold in place of these.
+            sandbox.mkdir(".git/info");
+            sandbox.link(".git/info/exclude", "exclude");
             sandbox.write("b", "three");
             let tree = sandbox.tree();
             let what = format!("{of_facts}, reset {is_reset}");

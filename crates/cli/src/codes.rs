@@ -16,7 +16,7 @@ pub(crate) const ERRORS: &[(&str, &str)] = &[
     ),
     (
         "unmounted-workspace",
-        "A volume was mounted there at the last save, or when a restore began, and nothing is there now; a checkpoint of that would look like a deletion.",
+        "A volume was mounted there at the last save, or when a restore began, and is not now; a checkpoint of that would look like a deletion.",
     ),
     (
         "half-restored",
@@ -75,7 +75,10 @@ pub(crate) const WARNINGS: &[(&str, &str)] = &[
     ("worktree-replaced", "The directory is another one than at the last save; its history was kept."),
     ("moved", "The directory was saved under another path before, and has its history there."),
     ("rules-from-above-not-used", "An ignore file above the workspace would ignore all of it, and is not used."),
-    ("rules-unreadable", "An ignore file cannot be read; the last known rules hold where they are known."),
+    (
+        "rules-unreadable",
+        "An ignore file cannot be read; the rules of the last checkpoint hold, if it has any. In a nested repository, what is new stays out.",
+    ),
     ("bad-exclude", "A configured exclude is no pattern, and is not used."),
     ("nothing-captured", "The directory is not empty, but nothing in it was captured."),
     ("cache-rebuilt", "The stat cache was damaged; files were read again."),
@@ -142,7 +145,7 @@ mod tests {
             WorkspaceFault::Nested(path()),
             WorkspaceFault::NetworkFs,
             WorkspaceFault::Unreadable(1),
-            WorkspaceFault::Unmounted,
+            WorkspaceFault::Unmounted(std::path::PathBuf::new()),
             WorkspaceFault::HalfRestored(String::new()),
         ];
         errors.extend(workspace.map(|reason| StoreError::Workspace { path: path(), reason }.into()));

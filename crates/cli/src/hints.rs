@@ -130,7 +130,7 @@ fn for_workspace(path: &Path, reason: &WorkspaceFault, invocation: &Invocation) 
         WorkspaceFault::HalfRestored(_) => {
             format!("remove the cause, then finish it: {}; or take it back with undo", invocation.command(["status"]))
         }
-        WorkspaceFault::Unmounted => format!(
+        WorkspaceFault::Unmounted(_) => format!(
             "mount it again; or, if its files are lost, bring them back: {}",
             invocation.command_for(path.to_owned(), ["reset"])
         ),

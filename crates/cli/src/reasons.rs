@@ -19,7 +19,7 @@ pub(crate) fn omitted(reason: Reason) -> &'static str {
         Reason::CacheDir => "a cache, as its CACHEDIR.TAG says",
         Reason::TooDeep => "more than 2,000 levels down",
         Reason::Unmounted => "a volume was mounted there; what was saved of it is kept",
-        Reason::Unreadable => "cannot be read; what was saved of it before is kept",
+        Reason::Unreadable => "it or a rule for it cannot be read; what was saved of it before is kept",
         Reason::Unstable => "kept changing while it was read",
         _ => "left out",
     }

@@ -106,9 +106,10 @@ pub enum WorkspaceFault {
     /// Nothing in it could be read, and a checkpoint of nothing would look like a deletion.
     #[error("nothing in it could be read ({0} entries)")]
     Unreadable(usize),
-    /// A volume was mounted there at the last save, or when a restore began, and nothing is there now.
-    #[error("a volume was mounted there, and nothing is there now")]
-    Unmounted,
+    /// A volume was mounted at this place, the worktree itself or in it, at the last save or when a restore began, and is not
+    /// now.
+    #[error("a volume was mounted at {}, and is not now", .0.display())]
+    Unmounted(PathBuf),
     /// A restore could neither go on nor be taken back, for this reason. Every byte is held; the next command that can
     /// finishes it.
     #[error("a restore of it is half done: {0}")]
@@ -219,7 +220,7 @@ impl Error {
                 WorkspaceFault::Nested(_) => "nested-store",
                 WorkspaceFault::NetworkFs => "network-fs",
                 WorkspaceFault::Unreadable(_) => "nothing-readable",
-                WorkspaceFault::Unmounted => "unmounted-workspace",
+                WorkspaceFault::Unmounted(_) => "unmounted-workspace",
                 WorkspaceFault::HalfRestored(_) => "half-restored",
             },
             Self::Store { reason, .. } => match reason {

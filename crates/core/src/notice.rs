@@ -15,7 +15,8 @@ pub enum Notice {
     MovedFrom(PathBuf),
     /// Rules from above would ignore the whole worktree, and are not used.
     RulesFromAboveNotUsed(PathBuf),
-    /// An ignore file could not be read; the last known rules hold where they are known.
+    /// An ignore file could not be read; the last known rules hold. Of a nested repository none are known, and what is new in a
+    /// directory that head knows stays out.
     RulesUnreadable(PathBuf),
     /// A configured exclude is no pattern.
     BadExclude(String),
@@ -67,7 +68,7 @@ impl fmt::Display for Notice {
                 write!(f, "{} would ignore the whole workspace, and is not used", path.display())
             }
             Self::RulesUnreadable(path) => {
-                write!(f, "cannot read {}; the last known rules hold where they are known", path.display())
+                write!(f, "cannot read {}; the rules of the last checkpoint hold, if it has any", path.display())
             }
             Self::BadExclude(glob) => write!(f, "the exclude {glob:?} is no pattern, and is not used"),
             Self::NothingCaptured => f.write_str("the directory is not empty, but nothing in it was captured"),

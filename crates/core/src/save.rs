@@ -214,7 +214,7 @@ impl Inner {
         let path = self.path.join(OWN).join(WORKTREE);
         match WorktreeRecord::read(&self.dir).context("read", path)? {
             Ok(record) if registry::is_unmounted(&record) => {
-                Err(Error::workspace(self.worktree.path(), WorkspaceFault::Unmounted))
+                Err(Error::workspace(self.worktree.path(), WorkspaceFault::Unmounted(self.worktree.path().to_owned())))
             }
             _ => Ok(()),
         }

@@ -48,7 +48,7 @@ impl fmt::Debug for Encoded<'_> {
 /// Compresses objects, one after the other. One per thread; keeps its tables and its buffer from object to object.
 pub struct Encoder {
     compressor: Compressor,
-    /// The last object. It never gets shorter, so that nothing is cleared for the next one.
+    /// The last object. Not cut to its length, so that little is cleared for the next one.
     buffer: Vec<u8>,
 }
 
@@ -163,12 +163,12 @@ fn push_block(last: bool, block: &[u8], out: &mut Vec<u8>) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::entry::parse_header;
 
     /// Length of a stored zlib stream: header, 5 bytes a block, checksum.
     fn stored_len(len: usize) -> usize {
         len + len.div_ceil(STORED_BLOCK).max(1) * 5 + 6
     }
-    use crate::entry::parse_header;
 
     fn inflate(bytes: &[u8], size: usize) -> Vec<u8> {
         let mut out = vec![0; size];

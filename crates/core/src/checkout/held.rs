@@ -54,7 +54,7 @@ fn unreadable<'s>(store: &Inner, victims: &[(ObjectId, &'s Step)]) -> Result<Vec
     Ok(found)
 }
 
-/// Packs the content of a path, which the store cannot give back.
+/// Packs the content of a path, which the store could not give back.
 fn pack_again(prepared: &Prepared<'_>, ingest: &StoreIngest<'_>, id: ObjectId, step: &Step) -> Result<()> {
     let (dir, name) = split(&step.path);
     let damaged = |what: &str| Error::object(id, ObjectFault::Damaged(what.to_owned()));

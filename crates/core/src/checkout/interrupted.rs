@@ -1,15 +1,18 @@
 //! Whether a restore was begun and not ended, and whether it may be finished here.
 
-use std::path::Path;
+use std::io::ErrorKind;
+use std::path::PathBuf;
 
 use ckpt_fs::{Dir, Entries};
 
 use super::apply::absolute;
 use super::journal::{self, Found, Journal};
+use crate::checkpoint::Checkpoint;
 use crate::error::Context;
 use crate::layout::dir_identity;
 use crate::registry;
 use crate::session::{Session, open_worktree};
+use crate::state;
 use crate::store::Inner;
 use crate::{CheckpointKind, Error, Operation, OperationKind, Result, StoreFault, WorkspaceFault};
 
@@ -40,14 +43,16 @@ pub(super) fn is_recorded(store: &Inner, journal: &Journal, tip: &Operation) -> 
     Ok(true)
 }
 
-/// Whether the directory is still the one in which the restore was begun. An empty directory where a volume was is an error:
-/// the restore waits for that volume. What stands in one that is not empty is compared as anywhere else.
-pub(super) fn is_in_place(session: &Session<'_>, journal: &Journal) -> Result<bool> {
-    let path = session.store.worktree.path();
+/// Whether the directory is still the one in which the restore was begun. Where a volume was mounted, and nothing stands now
+/// that the restore knows, is an error: the restore waits for that volume. What the user put in its place is compared as
+/// anything else.
+pub(super) fn is_in_place(session: &Session<'_>, journal: &Journal, operation: &Operation) -> Result<bool> {
+    let store = session.store;
+    let path = store.worktree.path();
     let Some(record) = &session.record else { return Ok(true) };
-    let unmounted = |path: &Path| Err(Error::workspace(path, WorkspaceFault::Unmounted));
-    if registry::is_unmounted(record) && is_empty(&open_worktree(path)?, path)? {
-        return unmounted(path);
+    let unmounted = |at: PathBuf| Err(Error::workspace(path, WorkspaceFault::Unmounted(at)));
+    if registry::is_unmounted(record) && !is_known(store, journal, operation, &open_worktree(path)?, b"")? {
+        return unmounted(path.to_owned());
     }
     match (record.inode, dir_identity(path)) {
         (Some((_, was)), Some((_, is))) if was != is => return Ok(false),
@@ -56,20 +61,45 @@ pub(super) fn is_in_place(session: &Session<'_>, journal: &Journal) -> Result<bo
     }
     let root = open_worktree(path)?;
     for mount in &journal.mounts {
-        let path = absolute(session.store, mount);
-        let is_there = match root.open_beneath(mount).or_short("open", &path)? {
-            Ok(dir) => dir.stat_self().context("look at", &path)?.is_mount_point || !is_empty(&dir, &path)?,
-            Err(_) => false,
+        let at = absolute(store, mount);
+        let is_there = match root.open_beneath(mount) {
+            Ok(dir) => {
+                dir.stat_self().context("look at", &at)?.is_mount_point
+                    || is_known(store, journal, operation, &dir, mount)?
+            }
+            Err(err) if err.kind() == ErrorKind::NotFound => false,
+            // A file or a link.
+            Err(err) if ckpt_fs::is_absence(&err) => true,
+            Err(err) => return Err(err).context("open", at),
         };
         if !is_there {
-            return unmounted(&path);
+            return unmounted(at);
         }
     }
     Ok(true)
 }
 
-fn is_empty(dir: &Dir, path: &Path) -> Result<bool> {
+/// Whether something stands in the directory at `path` that was there before the restore or shall be there after it, or a
+/// temporary of it.
+fn is_known(store: &Inner, journal: &Journal, operation: &Operation, dir: &Dir, path: &[u8]) -> Result<bool> {
+    let objects = &store.objects;
     let mut entries = Entries::default();
-    dir.read_entries(&mut entries).context("read", path)?;
-    Ok(entries.is_empty())
+    dir.read_entries(&mut entries).context("read", absolute(store, path))?;
+    if entries.is_empty() {
+        return Ok(false);
+    }
+    let before = Checkpoint::require(objects, journal.safety, store.id)?.state(objects)?;
+    for state in [before, operation.state(objects)?] {
+        let node = match path {
+            b"" => Some(state),
+            path => state::find(objects, &state, path)?.and_then(|entry| entry.dir),
+        };
+        let Some(node) = node else { continue };
+        let listing = node.load(objects)?;
+        if entries.iter().any(|entry| listing.get(entry.name).is_some()) {
+            return Ok(true);
+        }
+    }
+    let begin = super::temporaries(store)?;
+    Ok(begin.is_some_and(|begin| entries.iter().any(|entry| entry.name.starts_with(&begin))))
 }

@@ -69,7 +69,7 @@ pub(crate) fn finish(session: &Session<'_>) -> Result<Option<Recovery>> {
         .checkpoint
         .ok_or_else(|| Error::object(journal.operation.0, ObjectFault::Damaged("it is no restore".to_owned())))?;
     let to = Checkpoint::require(&store.objects, to, store.id)?;
-    if !is_in_place(session, &journal)? {
+    if !is_in_place(session, &journal, &operation)? {
         store.options.observer.event(Event::Dropped { safety: journal.safety });
         journal::clear(session)?;
         return Ok(None);

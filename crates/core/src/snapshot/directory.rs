@@ -343,20 +343,21 @@ impl Worker {
     }
 }
 
-/// Whether head knows the directory and not this name in it.
+/// Whether head knows the directory and not this name in it. In a directory that is new as a whole no rules are known that
+/// could hold on, and its files are saved.
 fn is_news_to_head(place: &Place<'_>, name: &[u8]) -> Result<bool> {
-    Ok(in_head(place)?.is_some_and(|listing| listing.get(name).is_none()))
+    Ok(head_listing(place)?.is_some_and(|listing| listing.get(name).is_none()))
 }
 
 /// Whether head has the name, or had it when it came to be ignored.
 fn is_in_head(place: &Place<'_>, name: &[u8]) -> Result<bool> {
     let is_there =
         |listing: Arc<Listing>| listing.get(name).is_some() || listing.omission(name) == Some(Reason::IgnoredInHead);
-    Ok(in_head(place)?.is_some_and(is_there))
+    Ok(head_listing(place)?.is_some_and(is_there))
 }
 
 /// What head has in the directory. A head that cannot be read must not keep anybody from saving: it has nothing then.
-fn in_head(place: &Place<'_>) -> Result<Option<Arc<Listing>>> {
+fn head_listing(place: &Place<'_>) -> Result<Option<Arc<Listing>>> {
     match place.job.head.listing(place.shared.walk.objects) {
         Err(Error::Object { .. }) => Ok(None),
         listing => listing,

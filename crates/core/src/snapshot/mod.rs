@@ -168,14 +168,19 @@ pub(crate) fn discover_rules(store: &Inner, head: Option<&Checkpoint>, notices: 
                 is_known = false;
                 Notice::RulesUnreadable(path)
             }
-            RuleNotice::TooLarge { path } => Notice::RulesUnreadable(path),
+            RuleNotice::TooLarge { path } => {
+                is_known = false;
+                Notice::RulesUnreadable(path)
+            }
         });
     }
-    if !is_known
-        && let Some(head) = head
-        && let Some(last) = head_rules(&store.objects, head)?
-    {
-        rules = last;
+    if !is_known && let Some(head) = head {
+        match head_rules(&store.objects, head) {
+            Ok(Some(last)) => rules = last,
+            // A head that the store lost must not keep anybody from saving.
+            Ok(None) | Err(Error::Object { .. }) => {}
+            Err(err) => return Err(err),
+        }
     }
     Ok(rules)
 }
