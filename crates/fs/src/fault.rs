@@ -10,7 +10,7 @@
 //! | action | what happens |
 //! |---|---|
 //! | `kill` | SIGKILL to ourselves |
-//! | `eio`, `enospc` | the step fails, and changes nothing |
+//! | `eio`, `enospc`, `edquot` | the step fails, and changes nothing |
 //! | `short` | a write takes half of its bytes; other steps are as ever |
 //! | `short-enospc` | so too, and the step after it fails with `ENOSPC`, as on a disk that fills up within a write |
 //! | `emfile` | the process has no handle left: with this action the steps are the handles that are opened, and no others |
@@ -221,6 +221,7 @@ mod enabled {
             }
             "eio" => Err(rustix::io::Errno::IO.into()),
             "enospc" => Err(rustix::io::Errno::NOSPC.into()),
+            "edquot" => Err(rustix::io::Errno::DQUOT.into()),
             action => {
                 if let Some(command) = action.strip_prefix("run:") {
                     std::process::Command::new("sh").arg("-c").arg(command).env_remove("CKPT_FAULT_AT").status()?;

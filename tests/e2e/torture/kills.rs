@@ -23,6 +23,8 @@ const KILL: Fault = Fault { name: "kill", action: "kill", operations: &[], strid
 const ERRORS: &[Fault] = &[
     Fault { name: "eio", action: "eio", operations: &[], stride: 9, answers: |_| true },
     Fault { name: "enospc", action: "enospc", operations: &[], stride: 9, answers: |_| true },
+    // Quotas of the kernel do not bind root, and tmpfs has them only where it was built so.
+    Fault { name: "quota", action: "edquot", operations: &[], stride: 27, answers: |_| true },
     // A shortage says nothing about a file: no answer leaves one out.
     Fault {
         name: "emfile",
