@@ -20,8 +20,10 @@ pub(crate) const HEADER: u64 = 12;
 /// Bytes read at once of a pack that is read whole.
 const PIECE: usize = 256 << 10;
 
-/// An idx is read whole once it was asked about this part of its objects: each question reads about a hundred ids.
+/// An idx is read whole once it was asked about this part of its objects, and so often: each question reads about a hundred
+/// ids.
 const ASKED_PART: u32 = 256;
+const ASKED_OFTEN: u32 = 64;
 
 /// A larger idx is never read whole, so that memory stays bounded.
 const WHOLE_IDX_BYTES: u64 = 64 << 20;
@@ -165,7 +167,8 @@ impl Pack {
             None => {
                 let file = self.idx_file()?;
                 // One thread reads it, and the others ask the file meanwhile.
-                let is_asked_often = self.asked.fetch_add(1, Ordering::Relaxed) == self.idx.count() / ASKED_PART;
+                let often = (self.idx.count() / ASKED_PART).max(ASKED_OFTEN);
+                let is_asked_often = self.asked.fetch_add(1, Ordering::Relaxed) == often;
                 if is_asked_often && self.idx_stat.size <= WHOLE_IDX_BYTES {
                     let mut bytes = vec![0; usize::try_from(self.idx_stat.size).unwrap_or(0)];
                     file.read_exact_at(&mut bytes, 0).map_err(|err| in_file(self.name, "idx")(err.into()))?;

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use ckpt_fs::{Dir, Durability};
-use ckpt_pack::{Encoder, KEEP_TEXT, Kind, ObjectId, PackSet, PackWriter, Scan, hash_object, pack_names};
+use ckpt_pack::{Encoder, Found, KEEP_TEXT, Kind, ObjectId, PackSet, PackWriter, Scan, hash_object, pack_names};
 
 struct Repo(tempfile::TempDir);
 
@@ -134,7 +134,18 @@ fn a_whole_pack_is_whole_and_an_idx_is_made_again() {
             assert_eq!(scan.idx_damage().len(), 1, "{spoil}: {:?}", scan.idx_damage());
             scan.write_idx(&repo.packs(), &repo.dir("tmp"), "token", 3, Durability::Full).unwrap();
             assert_eq!(fs::read(repo.file(&name, "idx")).unwrap(), before, "{spoil}");
-            assert!(repo.file(&name, "keep").exists());
+            // With deltas it is stock git's, and is read as such.
+            assert_eq!(repo.file(&name, "keep").exists(), !repacked);
+            let set = PackSet::open(repo.packs()).unwrap();
+            for id in &ids {
+                let found = set.read(id).unwrap();
+                let is_read = match found {
+                    Some(Found::Whole(_)) => true,
+                    Some(Found::Deltified) => repacked,
+                    None => false,
+                };
+                assert!(is_read, "{spoil}: {id}");
+            }
             repo.git(&["fsck", "--full", "--strict"]);
         }
     }

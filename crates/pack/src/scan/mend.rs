@@ -15,7 +15,7 @@ use crate::{Error, ObjectId, PackWriter, Result};
 impl Scan {
     /// Writes the idx anew, and a `.keep` of ours where there is none, under temporary names
     /// `tmp-<token>-<number>.idx-again` and `.keep-again` in `tmp_dir`, synced and renamed into `pack_dir`. For a pack that
-    /// is whole.
+    /// is whole. One with deltas is stock git's and stays so, without a `.keep`.
     ///
     /// The names say that the pack stood there before: after a crash nobody takes it for one that was being published.
     ///
@@ -42,7 +42,8 @@ impl Scan {
             tmp_dir.rename(&tmp, pack_dir, &to).map_err(Error::io("publish", &to))
         };
         let keep = file_name(&self.name, "keep");
-        if pack_dir.try_stat(&keep).map_err(Error::io("look at", &keep))?.is_none() {
+        let has_deltas = self.entries.iter().any(|entry| matches!(entry.form, Form::Delta { .. }));
+        if !has_deltas && pack_dir.try_stat(&keep).map_err(Error::io("look at", &keep))?.is_none() {
             publish("keep", &|out| out.write_all(KEEP_TEXT.as_bytes()))?;
         }
         publish("idx", &|out| idx::write(&entries, &self.name, out))?;
