@@ -166,9 +166,14 @@ fn quiet_prints_data_alone() {
 #[test]
 fn words_of_other_tools_lead_to_ours() {
     let sandbox = Sandbox::new();
-    for (word, ours) in
-        [("log", "ls"), ("list", "ls"), ("commit", "save"), ("restore", "rollback"), ("checkout", "reset")]
-    {
+    for (word, ours) in [
+        ("log", "ls"),
+        ("list", "ls"),
+        ("commit", "save"),
+        ("restore", "rollback"),
+        ("delete", "prune"),
+        ("fsck", "verify"),
+    ] {
         let _ = sandbox.ckpt(word).exits(2).says(&format!("'{ours}'"));
         let json = sandbox.ckpt(&format!("{word} --json")).exits(2).json();
         assert!(json["error"]["hint"].as_str().unwrap().contains(ours), "{json}");

@@ -11,8 +11,8 @@ use crate::errors::{Exit, Failure, Result};
 use crate::paint::ColorChoice;
 use crate::printer::{Printer, Verbosity};
 
-/// Words of other tools, with the command that does the same here.
-const WORDS_OF_OTHERS: [(&str, &str); 10] = [
+/// Words of other tools, with the command that does the same here, or that comes nearest and destroys nothing.
+const WORDS_OF_OTHERS: [(&str, &str); 22] = [
     ("list", "ls"),
     ("log", "ls"),
     ("history", "ls"),
@@ -23,6 +23,18 @@ const WORDS_OF_OTHERS: [(&str, &str); 10] = [
     ("restore", "rollback"),
     ("checkout", "reset"),
     ("revert", "undo"),
+    ("stash", "save"),
+    ("delete", "prune"),
+    ("drop", "prune"),
+    ("forget", "prune"),
+    ("remove", "prune"),
+    ("rm", "prune"),
+    ("clean", "prune"),
+    ("gc", "prune"),
+    ("check", "verify"),
+    ("fsck", "verify"),
+    ("repair", "verify"),
+    ("info", "doctor"),
 ];
 
 /// Global options whose value is a word of its own.
