@@ -307,18 +307,9 @@ impl Worker {
         let mut entry = from_stat(&read.stat, EntryState::Captured);
         entry.id = read.id;
         entry.trusted = read.is_stable && walk.horizon.proves(&read.stat);
-        // What the cache has and what was read may be the same in all that a state knows; then only the stat is news,
-        // and a listing that is otherwise clean may stay so where the entry was not to be trusted anyway.
-        let equal = known
-            .filter(|(_, known)| {
-                known.state == EntryState::Captured
-                    && (known.id, known.kind, known.mode) == (entry.id, entry.kind, entry.mode)
-                    && !known.trusted
-                    && !entry.trusted
-                    && read.is_stable
-            })
-            .map(|(number, _)| number);
-        Ok(Some(Looked::news(Walked { name: name.to_vec(), entry, kept: None }, equal, None)))
+        // Never equal to what the cache has, though all that a state knows may be: where a file had to be read, its
+        // directory is encoded, and what the store has of it is read back.
+        Ok(Some(Looked::news(Walked { name: name.to_vec(), entry, kept: None }, None, None)))
     }
 
     /// An entry that cannot be looked at or read keeps what head has for it.
