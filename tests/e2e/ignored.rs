@@ -200,6 +200,16 @@ fn a_path_that_is_ignored_now_is_no_longer_tracked_c43() {
         sandbox.write("g", "2");
         let second = run("save").ok().says("no longer tracked").keeps_quiet_about("omitted").id();
         assert!(!sandbox.paths_in(&second).contains(&"f".to_owned()), "{rule}");
+        // What it dropped is not deleted, whoever looks at it and whenever.
+        let shown = run(&format!("show --stat {second}")).ok();
+        assert!(shown.out().contains("g ") && !shown.out().contains("f |"), "{rule}: {shown}");
+        assert!(!run(&format!("show --patch {second}")).ok().out().contains("deleted"), "{rule}");
+        for words in [format!("diff --name-only {first} {second}"), format!("diff --name-only {first}")] {
+            let diff = run(&words).ok().says("no longer tracked").says("f");
+            assert!(!diff.out().lines().any(|line| line == "f"), "{rule}: {diff}");
+        }
+        let back = run(&format!("diff --name-only {second} {first}")).ok().keeps_quiet_about("tracked");
+        assert!(back.out().lines().any(|line| line == "f"), "{rule}: a way back brings it: {back}");
         assert_eq!(sandbox.text("f"), "2", "{rule}");
         let output = run(&format!("reset {first}")).ok();
         assert_eq!((sandbox.text("f"), sandbox.text("g")), ("1".to_owned(), "1".to_owned()), "{rule}: {output}");

@@ -92,11 +92,17 @@ fn list(diff: &Diff) -> Vec<PathChange> {
 fn tell_unpatchable(app: &App, place: &Place, diff: &Diff) {
     let is_dir =
         |change: &PathChange| [change.old, change.new].iter().flatten().any(|side| side.kind == EntryKind::Dir);
-    let is_lost = |file: &&FileDiff| {
-        file.patch.is_empty() && (file.change.change == ChangeKind::Mode || is_dir(&file.change))
-            || file.change.change == ChangeKind::Kind && is_dir(&file.change)
+    // A directory that comes or goes with something in it is said by what is in it, which stands next.
+    let is_said = |next: Option<&FileDiff>, change: &PathChange| {
+        next.is_some_and(|next| next.change.path.as_path().starts_with(change.path.as_path()))
     };
-    let lost: Vec<_> = diff.files.iter().filter(is_lost).map(|file| file.change.clone()).collect();
+    let is_lost = |file: &FileDiff, next: Option<&FileDiff>| {
+        file.patch.is_empty() && (file.change.change == ChangeKind::Mode || is_dir(&file.change))
+            || file.change.change == ChangeKind::Kind && is_dir(&file.change) && !is_said(next, &file.change)
+    };
+    let with_next = diff.files.iter().enumerate().map(|(at, file)| (file, diff.files.get(at + 1)));
+    let lost = with_next.filter(|(file, next)| is_lost(file, *next)).map(|(file, _)| file.change.clone());
+    let lost: Vec<_> = lost.collect();
     if !lost.is_empty() {
         app.printer.say("a patch cannot say, and this one does not:");
         for line in changes::lines(place, app.printer.err(), &lost).lines() {

@@ -41,6 +41,8 @@ pub struct Diff {
     /// Paths that were asked for and stand in the worktree, but are in neither side: left out by a rule, and not
     /// compared.
     pub not_captured: Vec<RepoPath>,
+    /// Paths of the older side that a rule left out of the newer one, sorted: no differences, and not among `files`.
+    pub no_longer_tracked: Vec<RepoPath>,
     /// An interrupted restore that was finished first.
     pub recovered: Option<Recovery>,
     /// What else should be known.
@@ -102,11 +104,13 @@ impl CheckpointStore {
             to: None,
             files: Vec::new(),
             not_captured: Vec::new(),
+            no_longer_tracked: Vec::new(),
             recovered: None,
             notices: Vec::new(),
         };
         let objects = &self.0.objects;
-        let (old, new) = match compare {
+        // What a rule leaves out of the newer side is no difference.
+        let (old, mut new) = match compare {
             Compare::Between(from, to) => {
                 diff.from = Some(from);
                 diff.to = Some(to);
@@ -128,11 +132,14 @@ impl CheckpointStore {
                 let (_, snapshot, _) = self.compare_with_head()?;
                 diff.notices = snapshot.notices;
                 diff.notices.extend(pending);
-                // What a rule leaves out now is no difference.
-                let (now, _) = as_tracked(objects, &old, &snapshot.root, &snapshot.omitted)?;
+                let (now, no_longer_tracked) = as_tracked(objects, &old, &snapshot.root, &snapshot.omitted)?;
+                diff.no_longer_tracked = no_longer_tracked;
                 return self.fill(diff, Some(&old), &now, Some(&snapshot.root_dir), paths);
             }
         };
+        if let (Some(old), Some(id)) = (&old, diff.to) {
+            (new, diff.no_longer_tracked) = as_tracked(objects, old, &new, &self.omitted(id)?)?;
+        }
         self.fill(diff, old.as_ref(), &new, None, paths)
     }
 
@@ -160,6 +167,10 @@ impl CheckpointStore {
         let mut changes = state::changes(objects, old, Some(new))?;
         let is_wanted = |change: &Change| paths.iter().any(|path| is_below(&change.path, path.as_bytes()));
         changes.retain(|change| paths.is_empty() || is_wanted(change));
+        let touches =
+            |a: &RepoPath, b: &RepoPath| is_below(a.as_bytes(), b.as_bytes()) || is_below(b.as_bytes(), a.as_bytes());
+        let is_asked_for = |dropped: &RepoPath| paths.iter().any(|path| touches(path, dropped));
+        diff.no_longer_tracked.retain(|dropped| paths.is_empty() || is_asked_for(dropped));
         for change in visible(changes) {
             diff.files.extend(self.file_diff_of(change, worktree)?);
         }

@@ -12,9 +12,13 @@ use crate::args;
 use crate::comparison::{self, Form, JsonFile};
 use crate::errors::{Exit, Result};
 use crate::json::{self, JsonPatch, JsonPath, Recovered};
+use crate::reasons;
 use crate::workspace::Place;
 
 const SCHEMA: &str = "ckpt.diff/1";
+
+/// Paths that are listed as no longer tracked; the object has all.
+const MAX_LISTED: usize = 20;
 
 /// Compare checkpoints and the workspace
 ///
@@ -56,6 +60,7 @@ struct Body {
     to: Option<String>,
     changes: Vec<JsonFile>,
     not_captured: Vec<JsonPath>,
+    no_longer_tracked: Vec<JsonPath>,
     more: u64,
     #[serde(flatten)]
     patch: Option<JsonPatch>,
@@ -85,6 +90,14 @@ pub(crate) fn run(app: &App, args: &DiffArgs) -> Result<Exit> {
     for path in &diff.not_captured {
         app.printer.say(format_args!("not compared, because a rule leaves it out: {}", place.text(path)));
     }
+    if !diff.no_longer_tracked.is_empty() {
+        app.printer.say("no longer tracked, and so no difference:");
+        for line in
+            reasons::limited(&diff.no_longer_tracked, Some(MAX_LISTED), |path| format!("  {}", place.text(path)))
+        {
+            app.printer.say(line);
+        }
+    }
     let patch = comparison::json_patch(app, args.patch, &diff);
     app.object(
         SCHEMA,
@@ -93,6 +106,7 @@ pub(crate) fn run(app: &App, args: &DiffArgs) -> Result<Exit> {
             to: diff.to.map(|id| id.to_string()),
             changes: diff.files.iter().map(JsonFile::from).collect(),
             not_captured: json::paths(&diff.not_captured),
+            no_longer_tracked: json::paths(&diff.no_longer_tracked),
             more: 0,
             patch,
             recovered: diff.recovered.as_ref().map(Recovered::from),
