@@ -246,8 +246,13 @@ fn a_workspace_that_is_gone_says_how_it_comes_back() {
     let _ = call("save").run().ok();
     fs::remove_dir_all(&project).unwrap();
     let reset = format!("ckpt -w {} reset", project.display());
-    for words in ["status", "diff", "save", "save --dry-run", "reset --dry-run"] {
+    for words in ["status", "diff", "save", "save --dry-run"] {
         let _ = call(words).run().exits(1).says("no such directory").says(&reset).keeps_quiet_about("mkdir");
+    }
+    // What works there can be asked for.
+    for words in ["reset --dry-run", "rollback --dry-run HEAD a"] {
+        let _ = call(words).run().ok().says("would").says("a");
+        assert!(!project.exists());
     }
     // It may be on a volume: nobody makes it unasked.
     fs::remove_dir_all(sandbox.root().join("group")).unwrap();

@@ -30,7 +30,7 @@ impl CheckpointStore {
     /// As for [`CheckpointStore::reset`].
     pub fn plan_reset(&self, to: CheckpointId) -> Result<Plan> {
         let to = self.require_checkpoint(to)?;
-        self.with_reset(&to, |restore| checkout::dry_run(&self.0, restore))
+        self.with_reset(&to, |restore| checkout::dry_run::plan(&self.0, restore))
     }
 
     fn with_reset<T>(&self, to: &Checkpoint, act: impl FnOnce(&Restore<'_>) -> Result<T>) -> Result<T> {

@@ -41,7 +41,8 @@ impl CheckpointStore {
     pub fn plan_rollback<P: AsRef<Path>>(&self, to: CheckpointId, paths: &[P]) -> Result<Plan> {
         let to = self.require_checkpoint(to)?;
         let paths = self.scope(paths)?;
-        let mut plan = self.with_rollback(&to, paths.as_deref(), |restore| checkout::dry_run(&self.0, restore))?;
+        let mut plan =
+            self.with_rollback(&to, paths.as_deref(), |restore| checkout::dry_run::plan(&self.0, restore))?;
         let named = self.named_without_effect(&to, paths.as_deref(), &plan.changes, &plan.conflicts)?;
         add(&mut plan.left_alone, named);
         Ok(plan)

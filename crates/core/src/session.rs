@@ -150,7 +150,7 @@ pub(crate) fn locks_dir(layout: &Layout) -> Result<Dir> {
 }
 
 /// The store at the path must be the directory that was opened, with the id that was read.
-fn check_identity(store: &Inner) -> Result<Option<WorktreeRecord>> {
+pub(crate) fn check_identity(store: &Inner) -> Result<Option<WorktreeRecord>> {
     let replaced = || Error::store(&store.path, StoreFault::Replaced);
     let now = crate::layout::dir_identity(&store.path).ok_or_else(replaced)?;
     let opened = store.dir.stat_self().context("look at", &store.path)?;

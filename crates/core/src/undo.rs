@@ -36,7 +36,7 @@ impl CheckpointStore {
     /// As for [`CheckpointStore::reset`].
     pub fn plan_undo(&self) -> Result<Option<Plan>> {
         interrupted::require_none(&self.0)?;
-        self.with_taking_back(Way::Undo, |restore| checkout::dry_run(&self.0, restore))
+        self.with_taking_back(Way::Undo, |restore| checkout::dry_run::plan(&self.0, restore))
     }
 
     /// Tells what [`CheckpointStore::redo`] would do. Writes nothing.
@@ -45,7 +45,7 @@ impl CheckpointStore {
     /// As for [`CheckpointStore::reset`].
     pub fn plan_redo(&self) -> Result<Option<Plan>> {
         interrupted::require_none(&self.0)?;
-        self.with_taking_back(Way::Redo, |restore| checkout::dry_run(&self.0, restore))
+        self.with_taking_back(Way::Redo, |restore| checkout::dry_run::plan(&self.0, restore))
     }
 
     fn take_back(&self, way: Way) -> Result<Option<Receipt>> {

@@ -5,6 +5,7 @@
 //! worktree was touched; from then on the next command can finish what was begun.
 
 mod apply;
+pub(crate) mod dry_run;
 mod give_back;
 mod held;
 pub(crate) mod interrupted;
@@ -20,16 +21,17 @@ mod write;
 use crate::checkpoint::Checkpoint;
 use crate::differences::{count, to_path_change, visible};
 use crate::error::Context;
+use crate::layout::WorktreeRecord;
 use crate::record::{NewState, merge_packs, put_checkpoint, put_operation, put_save, write_cache};
 use crate::session::Session;
 use crate::snapshot::rules::Rules;
-use crate::snapshot::{Against, HashUntilStopped, Ingest, StoreIngest, discover_rules};
+use crate::snapshot::{Against, Ingest, StoreIngest, discover_rules};
 use crate::state::{self, Change, Encoded, Entry, Node, encode_facts_commit};
 use crate::store::Inner;
 use crate::timeline::NewOperation;
 use crate::{
-    CheckpointId, CheckpointKind, EntryKind, Error, Notice, ObjectId, Operation, OperationId, OperationKind, Plan,
-    Receipt, RepoPath, Result,
+    CheckpointId, CheckpointKind, EntryKind, Error, Notice, ObjectId, Operation, OperationId, OperationKind, Receipt,
+    RepoPath, Result,
 };
 
 use apply::Apply;
@@ -96,24 +98,6 @@ fn prepare<'a>(
     let planned = plan(store, &mut present, &target, refused, ingest)?;
     edited_since.retain(|path| !planned.is_settled(path.as_bytes()));
     Ok(Prepared { present, target, planned, edited_since })
-}
-
-/// Tells what a restore would do.
-pub(crate) fn dry_run<'a>(store: &'a Inner, restore: &Restore<'a>) -> Result<Plan> {
-    interrupted::require_none(store)?;
-    let tip = store.tip()?;
-    let head = store.head(&tip)?;
-    let prepared = prepare(store, restore, &tip, head.as_ref(), None, &HashUntilStopped(&*store.options.observer))?;
-    Ok(Plan {
-        kind: restore.kind,
-        to: restore.to.info.id,
-        target: restore.target,
-        changes: path_changes(&prepared.planned.steps),
-        conflicts: prepared.planned.conflicts,
-        left_alone: prepared.planned.left_alone,
-        edited_since: prepared.edited_since,
-        notices: prepared.present.notices,
-    })
 }
 
 /// Restores.
@@ -215,11 +199,16 @@ pub(crate) fn temporaries(store: &Inner) -> Result<Option<Vec<u8>>> {
     })
 }
 
+/// Whether the worktree is certainly gone, so that a restore makes it again.
+fn is_to_be_made(store: &Inner, record: Option<&WorktreeRecord>) -> bool {
+    let found = std::fs::symlink_metadata(store.worktree.path());
+    found.is_err_and(|err| err.kind() == std::io::ErrorKind::NotFound) && record.is_some_and(crate::registry::is_gone)
+}
+
 /// A worktree that is certainly gone is made again: there is nothing in it to lose.
 fn make_root(session: &Session<'_>, to: &Checkpoint) -> Result<()> {
     let path = session.store.worktree.path();
-    let is_missing = std::fs::symlink_metadata(path).is_err_and(|err| err.kind() == std::io::ErrorKind::NotFound);
-    if !is_missing || !session.record.as_ref().is_some_and(crate::registry::is_gone) {
+    if !is_to_be_made(session.store, session.record.as_ref()) {
         return Ok(());
     }
     let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else { return Ok(()) };
