@@ -200,15 +200,20 @@ fn git_mode(entry: &Entry) -> u32 {
 fn encode_tree<'a>(entries: impl Iterator<Item = (&'a [u8], u32, ObjectId)>) -> Vec<u8> {
     let mut entries: Vec<_> = entries.collect();
     entries.sort_by(|a, b| {
-        let key = |&(name, mode, _): &(&'a [u8], u32, ObjectId)| {
-            let slash = (mode == 0o40_000).then_some(b'/');
-            name.iter().copied().chain(slash)
+        let common = a.0.len().min(b.0.len());
+        // What follows the common part: a byte of the longer name, the slash of a directory, or nothing.
+        let next = |&(name, mode, _): &(&'a [u8], u32, ObjectId)| {
+            name.get(common).copied().or((mode == 0o40_000).then_some(b'/'))
         };
-        key(a).cmp(key(b))
+        a.0[..common].cmp(&b.0[..common]).then_with(|| next(a).cmp(&next(b))).then_with(|| a.0.cmp(b.0))
     });
     let mut out = Vec::with_capacity(entries.iter().map(|(name, ..)| name.len() + 28).sum());
     for (name, mode, id) in entries {
-        out.extend_from_slice(format!("{mode:o} ").as_bytes());
+        // In octal digits, of which a directory has five.
+        for digit in (0..if mode < 0o100_000 { 5 } else { 6 }).rev() {
+            out.push(b'0' + (mode >> (3 * digit) & 7) as u8);
+        }
+        out.push(b' ');
         out.extend_from_slice(name);
         out.push(0);
         out.extend_from_slice(id.as_bytes());
