@@ -209,7 +209,7 @@ fn a_message_with_quotes_is_one_message() {
 #[test]
 fn what_is_missing_is_all_named() {
     let sandbox = Sandbox::new();
-    let _ = sandbox.ckpt("rollback").exits(2).says("  <REV>\n  <PATH>...");
+    let _ = sandbox.ckpt("rollback").exits(2).says("<REV> <PATH>...");
     let json = sandbox.ckpt("rollback --json").exits(2).json();
     assert!(json["error"]["message"].as_str().unwrap().contains("<REV> <PATH>..."), "{json}");
 }

@@ -221,7 +221,9 @@ fn for_path(reason: PathFault, invocation: &Invocation) -> String {
                 .to_owned()
         }
         PathFault::DotGit => "use git for what is in a .git".to_owned(),
-        PathFault::Unknown => format!("see what is in the checkpoints: {}", invocation.command(["ls"])),
+        PathFault::Unknown => {
+            format!("another checkpoint may have it; to see what one changed: {}", invocation.command(["show"]))
+        }
         _ => "name a file or a directory of the workspace".to_owned(),
     }
 }

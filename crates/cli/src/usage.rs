@@ -2,7 +2,9 @@
 //! too.
 
 use std::ffi::OsString;
+use std::path::Path;
 
+use clap::CommandFactory;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use serde::Serialize;
 
@@ -10,6 +12,7 @@ use crate::args;
 use crate::errors::{Exit, Failure, Result};
 use crate::paint::ColorChoice;
 use crate::printer::{Printer, Verbosity};
+use crate::quoting;
 
 /// Words of other tools, with the command that does the same here, or that comes nearest and destroys nothing.
 const WORDS_OF_OTHERS: [(&str, &str); 22] = [
@@ -36,6 +39,9 @@ const WORDS_OF_OTHERS: [(&str, &str); 22] = [
     ("repair", "verify"),
     ("info", "doctor"),
 ];
+
+/// Options of other tools, with those that say the same here.
+const OPTIONS_OF_OTHERS: [(&str, &str); 3] = [("-C", "-w"), ("--git-dir", "--checkpoint-dir"), ("--work-tree", "-w")];
 
 /// Global options whose value is a word of its own.
 const VALUED: [&str; 5] = ["-w", "--workspace", "--color", "--checkpoint-dir", "--config"];
@@ -67,11 +73,11 @@ pub(crate) fn answer(argv: &[OsString], refusal: clap::Error) -> Exit {
     let printed = match refusal.kind() {
         ErrorKind::DisplayHelp => information(&printer, "ckpt.help/1", &text),
         ErrorKind::DisplayVersion => information(&printer, "ckpt.version/1", &text),
-        _ if is_json => Err(failure(&refusal)),
-        _ => {
+        ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand if !is_json => {
             printer.usage(&text);
             return Exit::Usage;
         }
+        _ => Err(failure(argv, &refusal)),
     };
     match printed {
         Ok(()) => Exit::Done,
@@ -90,8 +96,13 @@ fn improved(mut refusal: clap::Error) -> clap::Error {
     {
         refusal.insert(ContextKind::SuggestedSubcommand, ContextValue::String((*ours).to_owned()));
     }
+    if let Some(ContextValue::String(option)) = refusal.get(ContextKind::InvalidArg)
+        && let Some((_, ours)) = OPTIONS_OF_OTHERS.iter().find(|(others, _)| others == option)
+    {
+        refusal.insert(ContextKind::SuggestedArg, ContextValue::String((*ours).to_owned()));
+    }
     if refusal.kind() == ErrorKind::MissingRequiredArgument
-        && command_of(&refusal.render().to_string()) == "ckpt rollback"
+        && command_in(&refusal.render().to_string()).as_deref() == Some("ckpt rollback")
     {
         let missing = ["<REV>", "<PATH>..."].map(str::to_owned).into();
         refusal.insert(ContextKind::InvalidArg, ContextValue::Strings(missing));
@@ -109,24 +120,47 @@ fn information(printer: &Printer, schema: &str, text: &clap::builder::StyledStr)
 }
 
 /// The refusal in our form: its first sentence, and what clap suggests or the help to read.
-fn failure(refusal: &clap::Error) -> Failure {
+fn failure(argv: &[OsString], refusal: &clap::Error) -> Failure {
     let text = refusal.render().to_string();
     let sentence: Vec<_> = text.lines().take_while(|line| !line.trim().is_empty()).map(str::trim).collect();
-    let sentence = sentence.join(" ");
+    let sentence = sentence.join(" ").replace("invalid digit found in string", "it is no number");
+    let has_empty_word = argv.iter().any(|word| word.is_empty());
     let message = match refusal.kind() {
         ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand | ErrorKind::MissingSubcommand => "a command is missing",
+        ErrorKind::InvalidValue if sentence.ends_with("none was supplied") && has_empty_word => {
+            "an empty word is neither a path nor any other value"
+        }
         _ => sentence.trim_start_matches("error: "),
     };
-    let tip = text.lines().find_map(|line| line.trim().strip_prefix("tip: "));
-    let hint = tip.map_or_else(|| format!("see what it takes: {} --help", command_of(&text)), str::to_owned);
-    Failure::usage(message).hint(hint)
+    let tip = text.lines().find_map(|line| line.trim().strip_prefix("tip: ")).map(str::to_owned);
+    let command = command_in(&text).unwrap_or_else(|| given_command(argv));
+    let hint = path_for_reset(argv, refusal, &command).or(tip);
+    Failure::usage(message).hint(hint.unwrap_or_else(|| format!("see what it takes: {command} --help")))
 }
 
-/// The command that was meant, with what belongs to it left off.
-fn command_of(text: &str) -> String {
-    let usage = text.lines().find_map(|line| line.trim().strip_prefix("Usage: ")).unwrap_or("ckpt");
+/// What brings one path back, where somebody gave one to a reset.
+fn path_for_reset(argv: &[OsString], refusal: &clap::Error, command: &str) -> Option<String> {
+    let Some(ContextValue::String(path)) = refusal.get(ContextKind::InvalidArg) else { return None };
+    if refusal.kind() != ErrorKind::UnknownArgument || command != "ckpt reset" || path.starts_with('-') {
+        return None;
+    }
+    let at = argv.iter().position(|word| *word == **path)?;
+    let [revision, path] = [argv[..at].last()?, &argv[at]].map(|word| quoting::shell(Path::new(word)));
+    Some(format!("a reset is of the whole workspace; for one path: ckpt rollback {revision} {path}"))
+}
+
+/// The command that clap took the line for, where it says how that is used.
+fn command_in(text: &str) -> Option<String> {
+    let usage = text.lines().find_map(|line| line.trim().strip_prefix("Usage: "))?;
     let is_word = |word: &&str| word.starts_with(|c: char| c.is_ascii_lowercase());
-    usage.split(' ').take_while(is_word).collect::<Vec<_>>().join(" ")
+    Some(usage.split(' ').take_while(is_word).collect::<Vec<_>>().join(" "))
+}
+
+/// The command that a line begins with, as far as there is one.
+fn given_command(argv: &[OsString]) -> String {
+    let ours = args::Cli::command();
+    let given = argv.iter().skip(1).find(|word| ours.find_subcommand(word).is_some());
+    given.map_or("ckpt".to_owned(), |word| format!("ckpt {}", word.display()))
 }
 
 #[cfg(test)]
@@ -143,7 +177,8 @@ mod tests {
     }
 
     fn refused(words: &[&str]) -> Failure {
-        failure(&improved(args::Cli::try_parse_from(words).unwrap_err()))
+        let argv: Vec<_> = words.iter().map(OsString::from).collect();
+        failure(&argv, &improved(args::Cli::try_parse_from(words).unwrap_err()))
     }
 
     #[test]
@@ -156,6 +191,13 @@ mod tests {
     }
 
     #[test]
+    fn what_was_meant_is_named() {
+        let path = refused(&["ckpt", "reset", "HEAD~2", "a b"]);
+        assert!(path.hint.as_deref().unwrap().ends_with("ckpt rollback 'HEAD~2' 'a b'"));
+        assert!(refused(&["ckpt", "-C", "dir", "ls"]).hint.as_deref().unwrap().contains("'-w'"));
+    }
+
+    #[test]
     fn a_refusal_is_one_sentence() {
         let unknown = refused(&["ckpt", "ls", "--bad"]);
         assert_eq!(unknown.message, "unexpected argument '--bad' found");
@@ -163,5 +205,8 @@ mod tests {
         assert_eq!(refused(&["ckpt", "--json"]).message, "a command is missing");
         let missing = refused(&["ckpt", "rollback"]);
         assert!(missing.message.contains("<REV>"), "{}", missing.message);
+        assert!(refused(&["ckpt", "rollback", "HEAD", ""]).message.contains("empty"));
+        assert!(!refused(&["ckpt", "save", "-m"]).message.contains("empty"));
+        assert!(refused(&["ckpt", "ls", "-n", "x"]).message.ends_with("it is no number"));
     }
 }

@@ -216,7 +216,7 @@ fn tell(app: &App, place: &Place, worktree: &Path, found: &Verification) -> Resu
     };
     let verdict = if found.is_whole() { "all is there" } else { "something is wrong" };
     app.printer.say(format_args!(
-        "{}: {verdict}: {}, {}, {} in {}{read}",
+        "{}: {verdict}: {}, {} (safety checkpoints included), {} in {}{read}",
         quoting::path(worktree),
         wording::count(found.operations, "operation"),
         wording::count(found.checkpoints, "checkpoint"),
