@@ -9,7 +9,7 @@ use crate::damage::{noise, with_extension};
 use crate::sandbox::{Output, Sandbox, Tree, assert_same, steps_of};
 
 /// Three checkpoints: `a` changes, `d/kept` does not, `gone` is in the first only. Their ids, oldest first.
-fn three(sandbox: &Sandbox) -> Vec<String> {
+pub(crate) fn three(sandbox: &Sandbox) -> Vec<String> {
     sandbox.write("a", noise());
     sandbox.write("d/kept", "kept");
     sandbox.write("gone", "only in the first");
@@ -21,14 +21,14 @@ fn three(sandbox: &Sandbox) -> Vec<String> {
     vec![first, second, sandbox.save("third")]
 }
 
-fn verify(sandbox: &Sandbox, words: &str) -> (Output, Value) {
+pub(crate) fn verify(sandbox: &Sandbox, words: &str) -> (Output, Value) {
     let output = sandbox.ckpt(&format!("verify --json {words}"));
     assert!(matches!(output.code, Some(0 | 3)), "{output}");
     let store = output.json()["stores"][0].clone();
     (output, store)
 }
 
-fn kinds(store: &Value) -> Vec<String> {
+pub(crate) fn kinds(store: &Value) -> Vec<String> {
     let faults = store["faults"].as_array().unwrap();
     let mut kinds: Vec<String> = faults.iter().map(|fault| fault["kind"].as_str().unwrap().to_owned()).collect();
     kinds.dedup();
@@ -40,7 +40,7 @@ fn largest_pack(sandbox: &Sandbox) -> PathBuf {
     packs.into_iter().max_by_key(|pack| fs::metadata(pack).unwrap().len()).unwrap()
 }
 
-fn change(path: &Path, change: impl FnOnce(&mut Vec<u8>)) {
+pub(crate) fn change(path: &Path, change: impl FnOnce(&mut Vec<u8>)) {
     let mut bytes = fs::read(path).unwrap();
     change(&mut bytes);
     fs::remove_file(path).unwrap();
@@ -55,7 +55,7 @@ fn rot(path: &Path) {
 }
 
 /// The trees that the checkpoints restore to; `None` where one cannot be.
-fn trees(sandbox: &Sandbox, ids: &[String]) -> Vec<Option<Tree>> {
+pub(crate) fn trees(sandbox: &Sandbox, ids: &[String]) -> Vec<Option<Tree>> {
     let restored = ids.iter().map(|id| {
         let output = sandbox.ckpt(&format!("reset {id}"));
         (output.code == Some(0)).then(|| sandbox.tree())
@@ -187,85 +187,6 @@ fn packs_of_stock_git_are_mended_too() {
         assert_eq!(output.code, Some(0), "{store}");
         sandbox.git_in_store(&["fsck", "--full", "--strict"]);
         assert_eq!(trees(&sandbox, &ids), expected);
-    }
-}
-
-#[test]
-fn the_timeline_is_found_again_x4() {
-    type Spoil = (&'static str, fn(&Path));
-    let spoils: [Spoil; 4] = [
-        ("lost", |path| fs::remove_file(path).unwrap()),
-        ("cut", |path| change(path, Vec::clear)),
-        ("NUL", |path| change(path, |bytes| bytes.fill(0))),
-        ("another object", |path| fs::write(path, "4b825dc642cb6eb9a060e54bf8d69288fbee4904\n").unwrap()),
-    ];
-    for (what, spoil) in spoils {
-        let sandbox = Sandbox::new();
-        let ids = three(&sandbox);
-        let expected = trees(&sandbox, &ids);
-        let listed = sandbox.ckpt("ls -a -q").ok().out();
-        let timeline = sandbox.store().join("refs/heads/timeline");
-        let before = fs::read(&timeline).unwrap();
-        spoil(&timeline);
-        let (output, store) = verify(&sandbox, "");
-        assert_eq!((output.code, kinds(&store)), (Some(3), vec!["damaged-timeline".to_owned()]), "{what}: {store}");
-        let (output, store) = verify(&sandbox, "--repair");
-        assert_eq!(output.code, Some(0), "{what}: {store}");
-        assert_eq!(fs::read(&timeline).unwrap(), before, "{what}");
-        assert_eq!(sandbox.ckpt("ls -a -q").ok().out(), listed, "{what}");
-        assert_eq!(trees(&sandbox, &ids), expected, "{what}");
-    }
-}
-
-/// Removes one object of a store, by unpacking all others into one pack.
-fn drop_objects(sandbox: &Sandbox, ids: &[&str]) {
-    let store = sandbox.store();
-    let kept = "git cat-file --batch-all-objects --batch-check='%(objectname)' | grep -v -e none";
-    let without: String = ids.iter().map(|id| format!(" -e {id}")).collect();
-    let script = format!(
-        "export GIT_DIR='{}'; mkdir $GIT_DIR/aside; {kept}{without} > $GIT_DIR/list
-        name=$(git pack-objects -q $GIT_DIR/aside/pack < $GIT_DIR/list)
-        rm -f $GIT_DIR/objects/pack/*; mv $GIT_DIR/aside/* $GIT_DIR/objects/pack/; rmdir $GIT_DIR/aside; rm $GIT_DIR/list
-        echo ckpt > $GIT_DIR/objects/pack/pack-$name.keep; chmod 600 $GIT_DIR/objects/pack/*",
-        store.display()
-    );
-    let status = std::process::Command::new("sh").args(["-euc", &script]).status().unwrap();
-    assert!(status.success());
-}
-
-#[test]
-fn a_lost_operation_or_checkpoint_is_replaced_by_one_that_says_so() {
-    for what in ["operation", "checkpoint", "both", "create"] {
-        let sandbox = Sandbox::new();
-        let ids = three(&sandbox);
-        let _ = sandbox.ckpt(&format!("reset {}", ids[0])).ok();
-        let _ = sandbox.ckpt("undo").ok();
-        let expected = trees(&sandbox, &ids);
-        let operation = sandbox.git_in_store(&["log", "--format=%H", "--first-parent", "--reverse", "timeline"]);
-        let operations: Vec<&str> = operation.lines().collect();
-        let dropped = match what {
-            "operation" => vec![operations[2]],
-            "checkpoint" => vec![ids[1].as_str()],
-            "create" => vec![operations[0]],
-            _ => vec![operations[2], ids[1].as_str()],
-        };
-        sandbox.expect_damage();
-        drop_objects(&sandbox, &dropped);
-        let (output, store) = verify(&sandbox, "");
-        assert_eq!(output.code, Some(3), "{what}: {store}");
-        let (output, store) = verify(&sandbox, "--repair");
-        let is_whole = matches!(what, "operation" | "create");
-        assert_eq!(output.code, Some(if is_whole { 0 } else { 3 }), "{what}: {store}");
-        let lost: Vec<&Value> = store["lost"].as_array().unwrap().iter().map(|lost| &lost["checkpoint"]).collect();
-        assert_eq!(lost, if is_whole { vec![] } else { vec![ids[1].as_str()] }, "{what}: {store}");
-        sandbox.git_in_store(&["fsck", "--full", "--strict"]);
-        let _ = sandbox.ckpt("ls -a").ok();
-        let restored = trees(&sandbox, &ids);
-        assert_eq!((&restored[0], &restored[2]), (&expected[0], &expected[2]), "{what}");
-        assert_eq!(restored[1], expected[1].clone().filter(|_| is_whole), "{what}");
-        sandbox.write("a", "after the repair");
-        sandbox.save("after");
-        let _ = sandbox.ckpt("verify --full").ok();
     }
 }
 

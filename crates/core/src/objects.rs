@@ -67,7 +67,10 @@ impl Objects {
     /// git deltified in memory, and to its end.
     pub(crate) fn gives_back(&self, id: &ObjectId, observer: &dyn Observer) -> Result<bool> {
         match self.packs.probe(id, &mut Nowhere(observer)) {
-            Ok(Some(Found::Deltified)) => Ok(self.read_fallback(*id).is_ok()),
+            Ok(Some(Found::Deltified)) => match self.read_fallback(*id) {
+                Err(Error::Object { .. }) => Ok(false),
+                read => read.map(|_| true),
+            },
             Ok(found) => Ok(found.is_some()),
             Err(ckpt_pack::Error::Sink { .. }) => Err(Error::Interrupted),
             Err(err) if err.is_shortage() => Err(pack_error(&self.path, err)),
@@ -142,15 +145,18 @@ impl Objects {
     /// Whether the object is of `kind`, without reading its content where it lies in a pack of ours; `None` when it cannot be
     /// found.
     pub(crate) fn is_kind(&self, id: ObjectId, kind: Kind) -> Result<Option<bool>> {
-        let fail = |err| pack_error(&self.path, err);
-        let mut found = self.packs.is_kind(&id, kind).map_err(fail)?;
-        if found.is_none() {
+        let mut found = self.packs.is_kind(&id, kind);
+        if matches!(found, Ok(None)) {
             self.refresh()?;
-            found = self.packs.is_kind(&id, kind).map_err(fail)?;
+            found = self.packs.is_kind(&id, kind);
         }
         match found {
-            Some(Found::Whole(is_kind)) => Ok(Some(is_kind)),
-            Some(Found::Deltified) | None => Ok(self.read_fallback(id).ok().map(|(found, _)| found == kind)),
+            Ok(Some(Found::Whole(is_kind))) => Ok(Some(is_kind)),
+            Ok(Some(Found::Deltified) | None) => match self.read_fallback(id) {
+                Err(Error::Object { .. }) => Ok(None),
+                read => read.map(|(found, _)| Some(found == kind)),
+            },
+            Err(err) => self.read_damaged(id, err).map(|(found, _)| Some(found == kind)),
         }
     }
 
@@ -204,29 +210,32 @@ impl Objects {
     fn read_fallback(&self, id: ObjectId) -> Result<(Kind, Vec<u8>)> {
         self.check_files(id)?;
         let mut fallback = self.fallback.lock().unwrap_or_else(PoisonError::into_inner);
-        let oid = git2::Oid::from_bytes(id.as_bytes()).map_err(|err| git_error(id, &err))?;
-        // An odb that was opened before may know packs that are gone: a new one is the way to be sure.
-        let odb = match fallback.as_ref() {
-            Some(odb) => {
-                odb.refresh().map_err(|err| git_error(id, &err))?;
-                odb
-            }
-            None => {
-                let odb = git2::Odb::new().map_err(|err| git_error(id, &err))?;
-                let path = self.path.to_string_lossy();
-                odb.add_disk_alternate(&path).map_err(|err| git_error(id, &err))?;
-                fallback.insert(odb)
-            }
-        };
-        let object = odb.read(oid).map_err(|err| git_error(id, &err))?;
-        let kind = match object.kind() {
-            git2::ObjectType::Commit => Kind::Commit,
-            git2::ObjectType::Tree => Kind::Tree,
-            git2::ObjectType::Blob => Kind::Blob,
-            _ => Kind::Tag,
-        };
-        Ok((kind, object.data().to_vec()))
+        if let Some(odb) = fallback.as_ref()
+            && odb.refresh().is_ok()
+            && let Ok(object) = read_through(odb, id)
+        {
+            return Ok(object);
+        }
+        // One that was opened before may know packs that are gone, and not look further.
+        let odb = git2::Odb::new().map_err(|err| git_error(id, &err))?;
+        odb.add_disk_alternate(&self.path.to_string_lossy()).map_err(|err| git_error(id, &err))?;
+        read_through(fallback.insert(odb), id)
     }
+}
+
+fn read_through(odb: &git2::Odb<'_>, id: ObjectId) -> Result<(Kind, Vec<u8>)> {
+    let read = git2::Oid::from_bytes(id.as_bytes()).and_then(|oid| {
+        odb.read(oid).map(|object| {
+            let kind = match object.kind() {
+                git2::ObjectType::Commit => Kind::Commit,
+                git2::ObjectType::Tree => Kind::Tree,
+                git2::ObjectType::Blob => Kind::Blob,
+                _ => Kind::Tag,
+            };
+            (kind, object.data().to_vec())
+        })
+    });
+    read.map_err(|err| git_error(id, &err))
 }
 
 /// Where a content goes that is only read to see whether it is there.

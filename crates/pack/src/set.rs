@@ -244,12 +244,20 @@ impl PackSet {
     /// [`Error::Sink`] when `out` fails.
     pub fn stream(&self, id: &ObjectId, out: &mut dyn Write) -> Result<Option<Found<Header>>> {
         let places = self.places(id)?;
-        // What was handed on cannot be taken back: of several copies the first whole one is found before.
-        let is_whole = |(pack, place): &&(Arc<Pack>, Place)| {
-            matches!(stream_entry(pack, place, id, &mut std::io::sink()), Ok(Found::Whole(_)))
-        };
-        let chosen = if places.len() > 1 { places.iter().find(is_whole).or(places.first()) } else { places.first() };
-        let Some((pack, place)) = chosen else { return Ok(None) };
+        let [first, ..] = places.as_slice() else { return Ok(None) };
+        // What was handed on cannot be taken back: of several copies the first whole one is found before, or a delta.
+        let mut chosen = (places.len() == 1).then_some(first);
+        for copy in places.iter().filter(|_| places.len() > 1) {
+            match stream_entry(&copy.0, &copy.1, id, &mut std::io::sink()) {
+                Ok(Found::Whole(_)) => {
+                    chosen = Some(copy);
+                    break;
+                }
+                Ok(Found::Deltified) => chosen = chosen.or(Some(copy)),
+                Err(_) => {}
+            }
+        }
+        let (pack, place) = chosen.unwrap_or(first);
         stream_entry(pack, place, id, out).map(Some)
     }
 

@@ -111,6 +111,9 @@ pub enum FaultKind {
     MissingObject,
     /// The timeline's ref, or an operation on it, cannot be read.
     DamagedTimeline,
+    /// A checkpoint has no place on a timeline that had to be found out: the command that made it did not end, or its
+    /// operation is lost. Its files are there; a repair leaves it as it is, and names it this once.
+    BesideTimeline,
     /// A file beside the objects is not what it should be.
     DamagedFile,
     /// The stat cache says of a file that it is what it is not.
@@ -125,6 +128,7 @@ impl FaultKind {
             Self::DamagedIdx => "damaged-idx",
             Self::MissingObject => "missing-object",
             Self::DamagedTimeline => "damaged-timeline",
+            Self::BesideTimeline => "beside-timeline",
             Self::DamagedFile => "damaged-file",
             Self::StaleCache => "stale-cache",
         }

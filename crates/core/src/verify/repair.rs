@@ -71,6 +71,7 @@ fn joined(store: &Inner, before: Findings, after: Findings, put_aside: &HashSet<
                 }
                 FaultKind::MissingObject => "found elsewhere, and packed again",
                 FaultKind::DamagedTimeline => "made whole",
+                FaultKind::BesideTimeline => continue,
             }
             .to_owned(),
         );
@@ -236,7 +237,8 @@ impl Repair<'_> {
                 session.move_timeline(OperationId(old), new)
             }
             (Tip::Found(found), new) => timeline::write_ref(session, new.unwrap_or(found)),
-            (Tip::Named | Tip::Nowhere, _) => Ok(()),
+            (Tip::Nowhere, Some(new)) => timeline::write_ref(session, new),
+            (Tip::Named | Tip::Nowhere, None) => Ok(()),
         }
     }
 

@@ -12,7 +12,7 @@ use crate::error::Context;
 use crate::snapshot::StoreIngest;
 use crate::state::ObjectSink;
 use crate::store::Inner;
-use crate::{CheckpointKind, Error, ObjectId, Operation, OperationId, Result, refs};
+use crate::{CheckpointId, CheckpointKind, Error, ObjectId, Operation, OperationId, Result, refs};
 
 /// What stands at one place of the timeline.
 pub(super) enum Slot {
@@ -41,6 +41,7 @@ pub(super) fn read(store: &Inner, known: &HashSet<ObjectId>) -> Result<(Tip, Vec
         Err(Error::Store { .. }) => None,
         Err(err) => return Err(err),
     };
+    let mut slots = Vec::new();
     let tip = match named.map(|id| reader.operation(OperationId(id))).transpose()?.flatten() {
         Some(tip) => (Tip::Named, Some(tip)),
         None => {
@@ -49,12 +50,14 @@ pub(super) fn read(store: &Inner, known: &HashSet<ObjectId>) -> Result<(Tip, Vec
                 None => "it names no operation".to_owned(),
             };
             reader.fault(store.path.join(refs::TIMELINE), named, reason);
-            let newest = reader.all()?.operations.iter().max_by_key(|(operation, _)| operation.seq).cloned();
+            let all = reader.all()?;
+            let newest = all.newest().cloned();
+            let end = newest.as_ref().map_or(0, |(newest, _)| newest.seq + 1);
+            slots.extend((end..all.next_seq()).rev().map(|seq| all.slot(seq, None)));
             (newest.as_ref().map_or(Tip::Nowhere, |(newest, _)| Tip::Found(newest.id)), newest)
         }
     };
     let (tip, mut at) = tip;
-    let mut slots = Vec::new();
     while let Some((operation, commit)) = at {
         let (seq, parent) = (operation.seq, operation.parent);
         slots.push(Slot::Read(Box::new(operation), commit));
@@ -67,13 +70,44 @@ pub(super) fn read(store: &Inner, known: &HashSet<ObjectId>) -> Result<(Tip, Vec
         };
     }
     slots.reverse();
+    reader.name_those_beside(&slots);
     Ok((tip, slots, reader.faults))
 }
 
 /// Commits of the store, whether the timeline reaches them or not.
+///
+/// Several may have one number: what was packed and never recorded, since its command was killed or failed, and what took
+/// its place. The latter is the later one.
+#[derive(Default)]
 struct All {
     operations: Vec<(Operation, Commit)>,
-    checkpoints: HashMap<u64, Checkpoint>,
+    checkpoints: BTreeMap<u64, Vec<Checkpoint>>,
+}
+
+impl All {
+    /// The operation that the timeline ended with, as far as can be told: of those that none comes after, the latest.
+    fn newest(&self) -> Option<&(Operation, Commit)> {
+        let parents: HashSet<OperationId> =
+            self.operations.iter().filter_map(|(operation, _)| operation.parent).collect();
+        let ends = self.operations.iter().filter(|(operation, _)| !parents.contains(&operation.id));
+        ends.max_by_key(|(operation, _)| (operation.time_ns, operation.seq, operation.id))
+    }
+
+    /// The number after the highest one of a checkpoint.
+    fn next_seq(&self) -> u64 {
+        self.checkpoints.last_key_value().map_or(0, |(seq, _)| seq + 1)
+    }
+
+    /// What stands for the operation number `seq`, which is lost: the checkpoint that it made. One that a later checkpoint
+    /// names was recorded; else the latest was.
+    fn slot(&self, seq: u64, id: Option<OperationId>) -> Slot {
+        let previous: HashSet<CheckpointId> =
+            self.checkpoints.range(seq + 1..).flat_map(|(_, found)| found).filter_map(|it| it.info.previous).collect();
+        let found = self.checkpoints.get(&seq).and_then(|found| {
+            found.iter().max_by_key(|it| (previous.contains(&it.info.id), it.info.time_ns, it.info.id))
+        });
+        Slot::Lost { id, checkpoint: found.cloned().map(Box::new) }
+    }
 }
 
 struct Reader<'a> {
@@ -107,7 +141,7 @@ impl Reader<'_> {
     }
 
     fn find_all(&self) -> Result<All> {
-        let mut all = All { operations: Vec::new(), checkpoints: HashMap::new() };
+        let mut all = All::default();
         for id in self.known {
             if found(self.store.objects.is_kind(*id, Kind::Commit))?.flatten() != Some(true) {
                 continue;
@@ -115,7 +149,7 @@ impl Reader<'_> {
             if let Some(operation) = self.operation(OperationId(*id))? {
                 all.operations.push(operation);
             } else if let Some(Some(checkpoint)) = found(Checkpoint::read(&self.store.objects, *id, self.store.id))? {
-                all.checkpoints.insert(checkpoint.info.seq, checkpoint);
+                all.checkpoints.entry(checkpoint.info.seq).or_default().push(checkpoint);
             }
         }
         Ok(all)
@@ -130,33 +164,48 @@ impl Reader<'_> {
             format!("operation {} of it cannot be read", seq.saturating_sub(1)),
         );
         let all = self.all()?;
-        // Several may have one number: what was packed and never recorded. The one that others name is the one.
-        let mut by_seq: BTreeMap<u64, Vec<&(Operation, Commit)>> = BTreeMap::new();
-        for operation in all.operations.iter().filter(|(operation, _)| operation.seq + 1 < seq) {
-            by_seq.entry(operation.0.seq).or_default().push(operation);
-        }
-        let named: HashSet<OperationId> = all
-            .operations
+        // The number next below that there is; what the timeline names further up was recorded.
+        let named: HashSet<OperationId> = slots
             .iter()
-            .flat_map(|(operation, _)| {
-                [operation.parent, operation.skip, operation.target, operation.undo_next, operation.redo_next]
+            .filter_map(|slot| match slot {
+                Slot::Read(operation, _) => Some(operation),
+                Slot::Lost { .. } => None,
             })
+            .flat_map(|it| [it.skip, it.target, it.undo_next, it.redo_next])
             .flatten()
             .collect();
-        let next = by_seq.last_key_value().and_then(|(_, candidates)| {
-            candidates.iter().max_by_key(|(operation, _)| (named.contains(&operation.id), operation.time_ns))
+        let before = all.operations.iter().filter(|(operation, _)| operation.seq + 1 < seq);
+        let next = before.max_by_key(|(operation, _)| {
+            (operation.seq, named.contains(&operation.id), operation.time_ns, operation.id)
         });
         let from = next.map_or(0, |(operation, _)| operation.seq + 1);
-        let new: Vec<Slot> = (from..seq)
-            .rev()
-            .map(|number| Slot::Lost {
-                id: (number + 1 == seq).then_some(lost),
-                checkpoint: all.checkpoints.get(&number).cloned().map(Box::new),
-            })
-            .collect();
-        let next = next.map(|next| (*next).clone());
+        let new: Vec<Slot> =
+            (from..seq).rev().map(|number| all.slot(number, (number + 1 == seq).then_some(lost))).collect();
+        let next = next.cloned();
         slots.extend(new);
         Ok(next)
+    }
+
+    /// Names the checkpoints that have no place in `slots`, where everything had to be looked at: nothing goes silently.
+    fn name_those_beside(&mut self, slots: &[Slot]) {
+        let Some(all) = &self.all else { return };
+        let placed: HashSet<CheckpointId> = slots
+            .iter()
+            .filter_map(|slot| match slot {
+                Slot::Read(operation, _) => operation.checkpoint,
+                Slot::Lost { checkpoint, .. } => checkpoint.as_ref().map(|it| it.info.id),
+            })
+            .collect();
+        let beside = all.checkpoints.values().flatten().filter(|it| !placed.contains(&it.info.id));
+        let faults = beside.map(|checkpoint| Fault {
+            kind: FaultKind::BesideTimeline,
+            file: None,
+            object: Some(checkpoint.info.id.0),
+            reason: "a checkpoint without a place on it: of a command that did not end, or lost with its operation"
+                .to_owned(),
+            mended: None,
+        });
+        self.faults.extend(faults);
     }
 }
 

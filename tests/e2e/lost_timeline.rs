@@ -1,0 +1,175 @@
+//! The timeline is lost, as a whole or in parts: it is found again, and no checkpoint goes that stands in the store.
+
+use std::fs;
+use std::path::Path;
+
+use serde_json::Value;
+
+use crate::sandbox::{Sandbox, steps_of};
+use crate::verify::{change, kinds, three, trees, verify};
+
+/// The operations on the timeline, oldest first.
+fn operations(sandbox: &Sandbox) -> Vec<String> {
+    let log = sandbox.git_in_store(&["log", "--format=%H", "--first-parent", "--reverse", "timeline"]);
+    log.lines().map(str::to_owned).collect()
+}
+
+#[test]
+fn the_timeline_is_found_again_x4() {
+    type Spoil = (&'static str, fn(&Path));
+    let spoils: [Spoil; 4] = [
+        ("lost", |path| fs::remove_file(path).unwrap()),
+        ("cut", |path| change(path, Vec::clear)),
+        ("NUL", |path| change(path, |bytes| bytes.fill(0))),
+        ("another object", |path| fs::write(path, "4b825dc642cb6eb9a060e54bf8d69288fbee4904\n").unwrap()),
+    ];
+    for (what, spoil) in spoils {
+        let sandbox = Sandbox::new();
+        let ids = three(&sandbox);
+        let expected = trees(&sandbox, &ids);
+        let listed = sandbox.ckpt("ls -a -q").ok().out();
+        let timeline = sandbox.store().join("refs/heads/timeline");
+        let before = fs::read(&timeline).unwrap();
+        spoil(&timeline);
+        let (output, store) = verify(&sandbox, "");
+        assert_eq!((output.code, kinds(&store)), (Some(3), vec!["damaged-timeline".to_owned()]), "{what}: {store}");
+        let (output, store) = verify(&sandbox, "--repair");
+        assert_eq!(output.code, Some(0), "{what}: {store}");
+        assert_eq!(fs::read(&timeline).unwrap(), before, "{what}");
+        assert_eq!(sandbox.ckpt("ls -a -q").ok().out(), listed, "{what}");
+        assert_eq!(trees(&sandbox, &ids), expected, "{what}");
+    }
+}
+
+/// Removes one object of a store, by unpacking all others into one pack.
+fn drop_objects(sandbox: &Sandbox, ids: &[&str]) {
+    let store = sandbox.store();
+    let kept = "git cat-file --batch-all-objects --batch-check='%(objectname)' | grep -v -e none";
+    let without: String = ids.iter().map(|id| format!(" -e {id}")).collect();
+    let script = format!(
+        "export GIT_DIR='{}'; mkdir $GIT_DIR/aside; {kept}{without} > $GIT_DIR/list
+        name=$(git pack-objects -q $GIT_DIR/aside/pack < $GIT_DIR/list)
+        rm -f $GIT_DIR/objects/pack/*; mv $GIT_DIR/aside/* $GIT_DIR/objects/pack/; rmdir $GIT_DIR/aside; rm $GIT_DIR/list
+        echo ckpt > $GIT_DIR/objects/pack/pack-$name.keep; chmod 600 $GIT_DIR/objects/pack/*",
+        store.display()
+    );
+    let status = std::process::Command::new("sh").args(["-euc", &script]).status().unwrap();
+    assert!(status.success());
+}
+
+#[test]
+fn a_lost_operation_or_checkpoint_is_replaced_by_one_that_says_so() {
+    for what in ["operation", "checkpoint", "both", "create"] {
+        let sandbox = Sandbox::new();
+        let ids = three(&sandbox);
+        let _ = sandbox.ckpt(&format!("reset {}", ids[0])).ok();
+        let _ = sandbox.ckpt("undo").ok();
+        let expected = trees(&sandbox, &ids);
+        let operations = operations(&sandbox);
+        let dropped = match what {
+            "operation" => vec![operations[2].as_str()],
+            "checkpoint" => vec![ids[1].as_str()],
+            "create" => vec![operations[0].as_str()],
+            _ => vec![operations[2].as_str(), ids[1].as_str()],
+        };
+        sandbox.expect_damage();
+        drop_objects(&sandbox, &dropped);
+        let (output, store) = verify(&sandbox, "");
+        assert_eq!(output.code, Some(3), "{what}: {store}");
+        let (output, store) = verify(&sandbox, "--repair");
+        let is_whole = matches!(what, "operation" | "create");
+        assert_eq!(output.code, Some(if is_whole { 0 } else { 3 }), "{what}: {store}");
+        let lost: Vec<&Value> = store["lost"].as_array().unwrap().iter().map(|lost| &lost["checkpoint"]).collect();
+        assert_eq!(lost, if is_whole { vec![] } else { vec![ids[1].as_str()] }, "{what}: {store}");
+        sandbox.git_in_store(&["fsck", "--full", "--strict"]);
+        let _ = sandbox.ckpt("ls -a").ok();
+        let restored = trees(&sandbox, &ids);
+        assert_eq!((&restored[0], &restored[2]), (&expected[0], &expected[2]), "{what}");
+        assert_eq!(restored[1], expected[1].clone().filter(|_| is_whole), "{what}");
+        sandbox.write("a", "after the repair");
+        sandbox.save("after");
+        let _ = sandbox.ckpt("verify --full").ok();
+    }
+}
+
+/// Their checkpoints stand whole beside them, and say where they belong.
+#[test]
+fn the_checkpoints_of_the_newest_operations_outlive_them_x4() {
+    for newest in [1, 2, 4] {
+        let sandbox = Sandbox::new();
+        let ids = three(&sandbox);
+        let expected = trees(&sandbox, &ids);
+        let sandbox = Sandbox::new();
+        let ids = three(&sandbox);
+        sandbox.expect_damage();
+        let operations = operations(&sandbox);
+        let lost: Vec<&str> = operations.iter().rev().take(newest).map(String::as_str).collect();
+        drop_objects(&sandbox, &lost);
+        sandbox.remove("a");
+        let (output, store) = verify(&sandbox, "--full --repair");
+        assert_eq!((output.code, kinds(&store)), (Some(0), vec!["damaged-timeline".to_owned()]), "{newest}: {store}");
+        let listed = sandbox.ckpt("ls -a").ok().out();
+        assert!(ids.iter().all(|id| listed.contains(&id[..12])), "{newest}: {listed}");
+        assert!(listed.starts_with(&format!("* {}", &ids[2][..12])), "{newest}: {listed}");
+        let _ = sandbox.ckpt("rollback HEAD a").ok();
+        assert_eq!(sandbox.text("a"), "three", "{newest}");
+        assert_eq!(trees(&sandbox, &ids), expected, "{newest}");
+        let _ = sandbox.ckpt("verify --full").ok();
+        sandbox.git_in_store(&["fsck", "--full", "--strict"]);
+    }
+}
+
+/// A command that was killed or failed may leave what it packed, with the number of what was recorded in its place.
+#[test]
+fn what_was_never_recorded_takes_the_place_of_nothing_x4() {
+    let first = |sandbox: &Sandbox| {
+        for name in ["a", "b", "c"] {
+            sandbox.write(name, "one");
+        }
+        let one = sandbox.save("one");
+        for name in ["a", "b", "c"] {
+            sandbox.write(name, "never");
+        }
+        one
+    };
+    for (verb, action) in [("save", "kill"), ("reset", "kill"), ("reset", "eio")] {
+        let words =
+            |one: &str| if verb == "save" { vec!["save".to_owned()] } else { vec!["reset".to_owned(), one.to_owned()] };
+        let sandbox = Sandbox::new();
+        let one = first(&sandbox);
+        let (output, steps) = steps_of(sandbox.call(words(&one)));
+        let _ = output.ok();
+        for number in 1..=steps {
+            for is_ref in [true, false] {
+                let sandbox = Sandbox::new();
+                let one = first(&sandbox);
+                let _ = sandbox.call(words(&one)).fault(number, action).run();
+                sandbox.write("a", "precious");
+                let acknowledged = sandbox.save("acknowledged");
+                sandbox.expect_damage();
+                if is_ref {
+                    change(&sandbox.store().join("refs/heads/timeline"), Vec::clear);
+                } else {
+                    let lost = operations(&sandbox).pop().unwrap();
+                    sandbox.write("a", "last");
+                    sandbox.save("last");
+                    drop_objects(&sandbox, &[&lost]);
+                }
+                sandbox.write("a", "lost by somebody");
+                let what =
+                    format!("{verb}, {action} at {number}, {}", if is_ref { "the ref" } else { "the operation" });
+                let repaired = sandbox.ckpt("verify --full --repair");
+                assert!(matches!(repaired.code, Some(0 | 3)), "{what}: {repaired}");
+                let _ = sandbox.ckpt("verify --full").ok();
+                let head = sandbox.ckpt("show HEAD --json").ok().json()["checkpoint"]["message"].to_string();
+                assert_eq!(head, if is_ref { "\"acknowledged\"" } else { "\"last\"" }, "{what}");
+                let _ = sandbox.ckpt(&format!("reset {acknowledged}")).ok();
+                assert_eq!(sandbox.text("a"), "precious", "{what}");
+                // What has no place is named.
+                let listed = sandbox.ckpt("ls -a").ok().out();
+                let beside = repaired.all().contains("beside-timeline");
+                assert_eq!(beside, repaired.code == Some(3), "{what}: {repaired}{listed}");
+            }
+        }
+    }
+}
