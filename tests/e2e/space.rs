@@ -144,3 +144,34 @@ fn few_file_descriptors_are_enough_or_it_says_so() {
         }
     }
 }
+
+/// Where a user may start no more threads, the one that is there does it all.
+#[test]
+fn no_threads_to_be_had_is_no_failure() {
+    let Some(sandbox) = Sandbox::unprivileged() else { return };
+    let alone = |words: &str| {
+        let call = sandbox.call(words.split(' ')).config("threads", "4");
+        call.through(["prlimit", "--nproc=1"]).run()
+    };
+    if Command::new("prlimit").arg("--version").output().is_err() {
+        skip("no prlimit, so no limit of threads");
+        return;
+    }
+    for number in 0..1200 {
+        sandbox.write(format!("d{}/f{number}", number % 40), number.to_string());
+    }
+    let first = alone("save first").ok().id();
+    let before = sandbox.tree();
+    for number in 0..1200 {
+        sandbox.write(format!("d{}/f{number}", number % 40), "edited");
+    }
+    let edited = sandbox.tree();
+    let _ = alone("save second").ok();
+    for words in ["status --exit-code", "verify --full", "verify --full --repair"] {
+        let _ = alone(words).ok();
+    }
+    let _ = alone(&format!("reset {first}")).ok();
+    assert_same(&before, &sandbox.tree());
+    let _ = alone("undo").ok();
+    assert_same(&edited, &sandbox.tree());
+}

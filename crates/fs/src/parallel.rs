@@ -1,23 +1,36 @@
 //! Work that is shared out among threads.
 
 use std::panic::resume_unwind;
-use std::thread::{ScopedJoinHandle, scope};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::{Builder, ScopedJoinHandle, scope};
 
-/// Does `work` on each part in a thread of its own, the first in the caller's, so that a single part starts none. The
-/// results come in the order of the parts. A panic goes on in the caller once all threads have ended.
+/// Does `work` on each part in a thread of its own, the first in the caller's, so that a single part starts none. Where the
+/// system gives no more threads, the caller's does what is left. The results come in the order of the parts. A panic goes on in
+/// the caller once all threads have ended.
 pub fn in_parallel<P: Send, R: Send>(parts: impl IntoIterator<Item = P>, work: impl Fn(P) -> R + Sync) -> Vec<R> {
     let mut parts = parts.into_iter();
     let Some(first) = parts.next() else { return Vec::new() };
     let work = &work;
     scope(|scope| {
-        let others: Vec<_> = parts.map(|part| scope.spawn(move || work(part))).collect();
-        let first = work(first);
-        let others = others.into_iter().map(ScopedJoinHandle::join);
-        [Ok(first)]
-            .into_iter()
-            .chain(others)
-            .map(|result| result.unwrap_or_else(|panic| resume_unwind(panic)))
-            .collect()
+        // The part stays outside of its thread, since a thread that does not start takes along what it was given.
+        let others: Vec<_> = parts.map(|part| Arc::new(Mutex::new(Some(part)))).collect();
+        let take = |part: &Mutex<Option<P>>| part.lock().unwrap_or_else(PoisonError::into_inner).take().map(work);
+        let threads: Vec<_> = others
+            .iter()
+            .map(|part| {
+                let part = Arc::clone(part);
+                Builder::new().spawn_scoped(scope, move || take(&part)).ok()
+            })
+            .collect();
+        let mut results = vec![work(first)];
+        for (thread, part) in threads.into_iter().zip(&others) {
+            let result = match thread.map(ScopedJoinHandle::join) {
+                Some(joined) => joined.unwrap_or_else(|panic| resume_unwind(panic)),
+                None => take(part),
+            };
+            results.extend(result);
+        }
+        results
     })
 }
 

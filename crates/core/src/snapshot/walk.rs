@@ -276,7 +276,8 @@ impl Walk<'_> {
                 let mut workers = workers.iter_mut();
                 let own = workers.next();
                 for worker in workers {
-                    scope.spawn(|| work(&shared, worker));
+                    // Without another thread there is this one.
+                    let _ = std::thread::Builder::new().spawn_scoped(scope, || work(&shared, worker));
                 }
                 if let Some(own) = own {
                     work(&shared, own);

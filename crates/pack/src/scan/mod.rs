@@ -128,9 +128,10 @@ impl Scan {
         let mut starts: Vec<u64> = ids.keys().copied().filter(|&at| at >= HEADER && at < scan.end).collect();
         starts.sort_unstable();
         let checked = std::thread::scope(|scope| {
-            let checksum = scope.spawn(|| scan.checksum());
+            // Without another thread one comes after the other.
+            let checksum = std::thread::Builder::new().spawn_scoped(scope, || scan.checksum());
             let scanned = scan.read_entries(&starts, &ids, threads);
-            (checksum.join(), scanned)
+            (checksum.map_or_else(|_| Ok(scan.checksum()), std::thread::ScopedJoinHandle::join), scanned)
         });
         let (entries, mut damage) = checked.1.map_err(in_file(name, "pack"))?;
         let (count, sum, trailer) = match checked.0 {
