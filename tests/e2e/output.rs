@@ -63,11 +63,20 @@ fn errors_have_a_cause_and_a_hint_that_can_be_pasted() {
     error: cannot find the checkpoint "HEAD~7": it goes back further than the first checkpoint; the lineage has 2
     hint: see all of them: ckpt ls -n 0
     "#);
-    for (range, words) in [("HEAD~1..HEAD", "HEAD~1 HEAD"), ("HEAD~1...", "HEAD~1 HEAD"), ("..HEAD~1", "HEAD HEAD~1")] {
+    let ranges = [
+        ("HEAD~1..HEAD", "HEAD~1 HEAD"),
+        ("HEAD~1...", "HEAD~1 HEAD"),
+        ("..HEAD~1", "HEAD HEAD~1"),
+        ("@~1..@", "HEAD~1 HEAD"),
+    ];
+    for (range, words) in ranges {
         let output = sandbox.ckpt(&format!("diff {range}")).exits(1);
         let hint = output.err().lines().last().unwrap().replace('\'', "");
         assert_eq!(hint, format!("hint: two revisions are two words: ckpt diff {words}"), "{output}");
         let _ = sandbox.ckpt(&format!("diff {words}")).ok();
+    }
+    for path in ["../a", "..", "src/../a"] {
+        let _ = sandbox.ckpt(&format!("rollback {path} HEAD")).exits(1).keeps_quiet_about("two revisions");
     }
     let _ = sandbox.ckpt("show HEAD~99999999999999999999999 --json").fails_with("beyond-lineage");
     let output = sandbox.ckpt("rollback HEAD ../x").exits(1);

@@ -187,13 +187,13 @@ fn for_revision(spec: &str, reason: &RevisionFault, invocation: &Invocation) -> 
         RevisionFault::OtherWorkspace(other) => {
             format!("look at it there: {}", invocation.command_for(other.clone(), ["show", spec]))
         }
-        RevisionFault::TooShort | RevisionFault::Malformed if is_head_elsewhere(spec) && !spec.contains("..") => {
+        RevisionFault::TooShort | RevisionFault::Malformed if range(spec).is_some() => {
+            let [from, to] = range(spec).unwrap_or_default();
+            format!("two revisions are two words: {}", invocation.command(["diff", &from, &to]))
+        }
+        RevisionFault::TooShort | RevisionFault::Malformed if is_head_elsewhere(spec) => {
             let show = invocation.command(["show", "HEAD~1"]);
             format!("head is written HEAD here, and the one before it HEAD~1: {show}")
-        }
-        RevisionFault::TooShort | RevisionFault::Malformed if spec.contains("..") => {
-            let [from, to] = range(spec);
-            format!("two revisions are two words: {}", invocation.command(["diff", from, to]))
         }
         RevisionFault::BeyondLineage(0) => format!("make a first checkpoint: {}", invocation.command(["save"])),
         RevisionFault::BeyondLineage(_) => format!("see all of them: {}", invocation.command(["ls", "-n", "0"])),
@@ -201,10 +201,18 @@ fn for_revision(spec: &str, reason: &RevisionFault, invocation: &Invocation) -> 
     }
 }
 
-/// Both ends of what git takes for a range of revisions; one that is left out is head.
-fn range(spec: &str) -> [&str; 2] {
-    let (from, to) = spec.split_once("..").unwrap_or((spec, ""));
-    [from, to.trim_start_matches('.')].map(|end| if end.is_empty() { "HEAD" } else { end })
+/// Both ends of what git takes for a range of revisions, as they are written here; one that is left out is head.
+fn range(spec: &str) -> Option<[String; 2]> {
+    let (from, to) = spec.split_once("..").filter(|_| !spec.trim_matches('.').is_empty())?;
+    let ends = [from, to.strip_prefix('.').unwrap_or(to)].map(|end| end.replacen('@', "HEAD", 1));
+    let ends = ends.map(|end| if end.is_empty() { "HEAD".to_owned() } else { end });
+    let is_revision = |end: &String| match end.strip_prefix("HEAD") {
+        Some(steps) => {
+            steps.is_empty() || steps.strip_prefix('~').is_some_and(|n| n.bytes().all(|b| b.is_ascii_digit()))
+        }
+        None => end.len() >= 4 && end.bytes().all(|b| b.is_ascii_hexdigit()),
+    };
+    ends.iter().all(is_revision).then_some(ends)
 }
 
 /// Whether other tools would take it for head, or for a checkpoint before it.
