@@ -30,8 +30,8 @@ const READ_AT_ONCE: u32 = 2048;
 /// How far around its likely place an id is looked for at least.
 const NEAR: u32 = 16;
 
-/// An idx of at most so many bytes is read whole at once, for some thousand objects.
-const SMALL: u64 = 32 << 10;
+/// An idx of at most so many bytes is read whole at once: some 250 objects. What is asked often is read whole anyway.
+const SMALL: u64 = 8 << 10;
 
 /// Set in an offset that stands in the 64-bit table.
 const LARGE: u32 = 0x8000_0000;
@@ -355,13 +355,13 @@ mod tests {
 
     #[test]
     fn offsets_of_31_and_64_bits_come_back() {
-        for count in [0, 1, 2, 700, 5000] {
+        for count in [0, 1, 2, 200, 700, 5000] {
             let entries = entries(count);
             let (file, size) = file_of(&written(&entries));
             let idx = Idx::read(&file, size).unwrap();
             assert_eq!((idx.count(), idx.pack), (count, ObjectId::EMPTY_TREE));
             assert_eq!(idx.entries(&file).unwrap(), entries);
-            assert_eq!(idx.in_memory().is_some(), count <= 700);
+            assert_eq!(idx.in_memory().is_some(), count <= 200);
             for source in [Source::File(&file)].into_iter().chain(idx.in_memory()) {
                 for entry in &entries {
                     let position = idx.position(source, &entry.id).unwrap().unwrap();

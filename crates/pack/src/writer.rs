@@ -69,6 +69,11 @@ impl PackWriter {
         self.ids.contains(id)
     }
 
+    /// What the pack holds already, in no order.
+    pub fn ids(&self) -> impl Iterator<Item = ObjectId> {
+        self.ids.iter().copied()
+    }
+
     /// Number of objects until now.
     pub fn len(&self) -> usize {
         self.entries.len()

@@ -106,7 +106,7 @@ pub(crate) struct StoreIngest<'a> {
     observer: &'a dyn Observer,
     pack_dir: Dir,
     open: Mutex<PackWriter>,
-    /// Objects that were read from other packs, and are whole.
+    /// Objects of other packs that are whole: they were read, or this one published them.
     read_back: Mutex<IdSet>,
 }
 
@@ -164,6 +164,7 @@ impl<'a> StoreIngest<'a> {
             return Ok(());
         }
         let full = std::mem::replace(writer, new_writer(self.session)?);
+        self.read_back().extend(full.ids());
         let durability = self.session.store.options.durability;
         full.finish(KEEP_TEXT, durability)
             .and_then(|pack| pack.publish(&self.pack_dir, durability))
