@@ -1,6 +1,9 @@
 //! Ends at any moment: killed between any two steps, or interrupted. What was reported stays; what had begun is finished
 //! or taken back; nothing temporary stays.
 
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+
 use crate::sandbox::{Output, Sandbox, Tree, assert_same, operations_of, steps_of};
 
 /// The state of the checkpoint.
@@ -149,6 +152,45 @@ fn a_save_that_was_killed_costs_no_more_p11() {
         other.save("again");
         assert!(bytes(&other) < whole + whole / 10 + 5_000, "{} and {whole} bytes", bytes(&other));
     }
+}
+
+/// A save that is large publishes what it has now and then.
+#[test]
+fn what_a_killed_save_had_published_is_used_by_the_next_p11() {
+    let block: Vec<u8> = crate::damage::noise().repeat(25);
+    let filled = || {
+        let sandbox = Sandbox::new();
+        sandbox.write("first", "first");
+        sandbox.save("first");
+        for number in 0..70 {
+            // Deflate looks back by 32 KiB, and the noise comes again after 40.
+            sandbox.write(format!("d{}/f{number}", number % 9), [number.to_string().as_bytes(), &block].concat());
+        }
+        sandbox
+    };
+    let sandbox = filled();
+    let (output, operations) = operations_of(sandbox.call(["save"]), "");
+    let _ = output.ok();
+    let large = |sandbox: &Sandbox| {
+        let packs = crate::damage::with_extension(&sandbox.store().join("objects/pack"), "pack").into_iter();
+        packs.filter(|pack| pack.metadata().unwrap().len() > 60 << 20).collect::<Vec<_>>()
+    };
+    assert_eq!(large(&sandbox).len(), 1, "{:?}", large(&sandbox));
+    let renamed = operations.iter().position(|operation| operation == "rename").unwrap();
+    let killed = filled();
+    // The third of its three files has its name.
+    let _ = killed.call(["save"]).fault(renamed as u64 + 6, "kill").run().killed();
+    let published = large(&killed);
+    assert_eq!(published.len(), 1);
+    let before = fs::metadata(&published[0]).unwrap();
+    let saved = killed.save("again");
+    assert_eq!(large(&killed), published);
+    let after = fs::metadata(&published[0]).unwrap();
+    assert_eq!((before.ino(), before.mtime_nsec()), (after.ino(), after.mtime_nsec()));
+    let tree = killed.tree();
+    killed.remove("d1");
+    let _ = killed.ckpt(&format!("reset {saved}")).ok();
+    assert_same(&tree, &killed.tree());
 }
 
 #[test]
@@ -392,7 +434,7 @@ fn two_kills_of_one_move_lock_nobody_out_l30() {
 #[test]
 fn a_timeline_that_is_damaged_after_a_kill_is_mended_x4() {
     let sandbox = moved_and_killed();
-    std::fs::write(sandbox.store().join("refs/heads/timeline"), "").unwrap();
+    fs::write(sandbox.store().join("refs/heads/timeline"), "").unwrap();
     let _ = sandbox.ckpt("verify --repair").ok();
     let _ = sandbox.ckpt("verify --full").ok();
     let _ = sandbox.ckpt("save").ok();
@@ -438,7 +480,7 @@ fn a_shortage_while_a_killed_reset_is_finished_leaves_no_temporary_l30() {
 fn a_temporary_that_goes_while_it_is_swept_is_swept() {
     let left = || {
         let sandbox = one_edit();
-        std::fs::write(sandbox.store().join("ckpt/tmp-0123456789abcdef-verify-sample"), "half").unwrap();
+        fs::write(sandbox.store().join("ckpt/tmp-0123456789abcdef-verify-sample"), "half").unwrap();
         sandbox
     };
     let (output, operations) = operations_of(left().call(["save"]), "run:");

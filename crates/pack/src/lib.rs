@@ -60,7 +60,7 @@ pub use id::{IdSet, ObjectId, ParseIdError};
 pub use keep::KEEP_TEXT;
 pub use kind::Kind;
 pub use merge::merge;
-pub use plan::plan_merge;
+pub use plan::{LARGE, plan_merge};
 pub use publish::{FinishedPack, PublishedPack, publish_all};
 pub use remove::{remove_packs, settle_orphans, unpublished};
 pub use scan::{Damage, Lookup, Scan, pack_names};

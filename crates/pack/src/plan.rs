@@ -2,14 +2,19 @@
 //!
 //! Packs are divided into classes by size, each class four times the one before. Four packs of a class are merged into
 //! one of the next, with all smaller ones, once that makes eight packs: so an object moves up a class with every copy,
-//! and is copied at most once for each factor of four between its first pack and the store. Where the sizes are spread
-//! so far that this leaves more than [`PACKS_MAX`], the packs that break a geometric progression (as in `git repack
-//! --geometric=2`) are merged: that makes the pack of each object copied grow by half at least.
+//! and is copied at most once for each factor of four between its first pack and the store. Packs of [`LARGE`] and more
+//! are left alone, so that no small save has to copy the hundreds of megabytes of a first one. Where all this leaves more
+//! than [`PACKS_MAX`], the packs that break a geometric progression (as in `git repack --geometric=2`) are merged: that
+//! makes the pack of each object copied grow by half at least.
 
 use crate::{ObjectId, PackInfo};
 
-/// No more packs than this are left. (A progression of so many steps goes from 100 bytes to 200 GB.)
-const PACKS_MAX: usize = 32;
+/// A pack of so many bytes is not merged with its peers. A first save publishes what it has whenever it has so much.
+pub const LARGE: u64 = 64 << 20;
+
+/// No more packs than this are left: some twenty of each class together, and those of a first save of 100 GB, each a third
+/// of all before it.
+const PACKS_MAX: usize = 64;
 
 /// A merge of fewer packs is not worth its syncs.
 const MERGE_MIN: usize = 8;
@@ -23,7 +28,7 @@ pub fn plan_merge(packs: &[PackInfo]) -> Vec<ObjectId> {
     let mut ours: Vec<_> = packs.iter().filter(|pack| pack.ours).collect();
     ours.sort_by_key(|pack| (pack.bytes, pack.name));
     let sizes: Vec<u64> = ours.iter().map(|pack| pack.bytes).collect();
-    let mut count = full_classes(&sizes);
+    let mut count = full_classes(&sizes[..sizes.partition_point(|&bytes| bytes < LARGE)]);
     if sizes.len() - count > PACKS_MAX {
         count = count.max(broken_progression(&sizes));
     }
@@ -120,6 +125,22 @@ mod tests {
             assert!(packs.most <= 24, "{} packs", packs.most);
             assert!(packs.copied <= 6 * (packs.total() - first), "{} of {}", packs.copied, packs.total() - first);
             assert!(packs.merges <= 200, "{} merges", packs.merges);
+        }
+    }
+
+    #[test]
+    fn what_a_large_first_save_published_is_not_copied_by_small_ones() {
+        for gigabytes in [1, 10, 100] {
+            let mut packs = Packs::default();
+            while packs.total() < gigabytes << 30 {
+                packs.save(LARGE.max(packs.total() / 3));
+            }
+            let first = packs.total();
+            for number in 0..1000 {
+                packs.save(uneven(number));
+            }
+            assert!(packs.most <= 50, "{} packs", packs.most);
+            assert!(packs.copied <= 6 * (packs.total() - first), "{} of {}", packs.copied, packs.total() - first);
         }
     }
 

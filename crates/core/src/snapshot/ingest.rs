@@ -3,6 +3,7 @@
 use std::cell::RefCell;
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use ckpt_fs::Dir;
@@ -14,9 +15,10 @@ use crate::session::Session;
 use crate::state::{HashOnly, ObjectSink};
 use crate::{Error, Event, ObjectId, Observer, Result, Silent};
 
-/// A pack of blobs that is larger is published as it is, and a new one begun: an interruption loses at most the open
-/// one.
-const SEGMENT_BYTES: u64 = 256 << 20;
+/// An open pack that has a third of what this save published before, and [`ckpt_pack::LARGE`] at least, is published as it
+/// is, and a new one begun: an interruption loses at most the open one, no pack of it is merged by later saves, and their
+/// number grows with the logarithm of what is saved.
+const SEGMENT: u64 = 3;
 /// Bytes read at once from a large file.
 const CHUNK: usize = 256 << 10;
 
@@ -106,6 +108,8 @@ pub(crate) struct StoreIngest<'a> {
     observer: &'a dyn Observer,
     pack_dir: Dir,
     open: Mutex<PackWriter>,
+    /// Bytes of the packs that were published.
+    published: AtomicU64,
     /// Objects of other packs that are whole: they were read, or this one published them.
     read_back: Mutex<IdSet>,
 }
@@ -124,7 +128,7 @@ impl<'a> StoreIngest<'a> {
         let path = session.store.path.join("objects/pack");
         let pack_dir = session.store.dir.open_beneath(b"objects/pack").context("open", path)?;
         let open = Mutex::new(new_writer(session)?);
-        Ok(Self { session, observer, pack_dir, open, read_back: Mutex::default() })
+        Ok(Self { session, observer, pack_dir, open, published: AtomicU64::new(0), read_back: Mutex::default() })
     }
 
     fn lock(&self) -> MutexGuard<'_, PackWriter> {
@@ -157,14 +161,17 @@ impl<'a> StoreIngest<'a> {
         self.read_back.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Publishes the open pack when it is full. Blobs without a timeline that names them do no harm, and the next try
-    /// finds them.
-    fn publish_segment(&self, writer: &mut PackWriter) -> Result<()> {
-        if writer.bytes() < SEGMENT_BYTES {
+    /// Publishes the open pack when it is full, while other threads fill the next one. Blobs without a timeline that names
+    /// them do no harm, and the next try finds them.
+    fn publish_segment(&self, mut writer: MutexGuard<'_, PackWriter>) -> Result<()> {
+        let full_at = ckpt_pack::LARGE.max(self.published.load(Ordering::Relaxed) / SEGMENT);
+        if writer.bytes() < full_at {
             return Ok(());
         }
-        let full = std::mem::replace(writer, new_writer(self.session)?);
+        let full = std::mem::replace(&mut *writer, new_writer(self.session)?);
         self.read_back().extend(full.ids());
+        self.published.fetch_add(full.bytes(), Ordering::Relaxed);
+        drop(writer);
         let durability = self.session.store.options.durability;
         full.finish(KEEP_TEXT, durability)
             .and_then(|pack| pack.publish(&self.pack_dir, durability))
@@ -174,7 +181,7 @@ impl<'a> StoreIngest<'a> {
 
     /// Whether the store held everything that it was given.
     pub(crate) fn is_empty(&self) -> bool {
-        self.lock().is_empty()
+        self.lock().is_empty() && self.published.load(Ordering::Relaxed) == 0
     }
 
     /// Ends the open pack; `None` when nothing is in it.
@@ -211,7 +218,7 @@ impl ObjectSink for StoreIngest<'_> {
             let encoded = encoder.encode(id, kind, content);
             let mut writer = self.lock();
             writer.add(&encoded).map_err(|err| self.fail(err))?;
-            self.publish_segment(&mut writer)
+            self.publish_segment(writer)
         })?;
         self.session.store.options.observer.event(Event::Saved { bytes: content.len() as u64 });
         Ok(id)
@@ -237,8 +244,7 @@ impl Ingest for StoreIngest<'_> {
             Err(ckpt_pack::Error::Source { .. }) => return Ok(None),
             Err(err) => return Err(self.fail(err)),
         };
-        self.publish_segment(&mut writer)?;
-        drop(writer);
+        self.publish_segment(writer)?;
         self.session.store.options.observer.event(Event::Saved { bytes: size });
         Ok(matches!(streamed, Streamed::Written(_)).then_some(id))
     }
