@@ -16,6 +16,10 @@ const SAMPLE_SLICE: usize = 8 * 1024;
 /// Content below this size is always compressed: there is nothing to win by storing it.
 const STORE_FROM: usize = 256;
 
+/// Trees below this size are stored: most of them is ids, of which nothing gets smaller, and a save makes one for each
+/// changed directory.
+const STORE_TREE_BELOW: usize = 4 * 1024;
+
 /// Bytes that one stored deflate block holds.
 const STORED_BLOCK: usize = 65_535;
 
@@ -72,12 +76,14 @@ impl Encoder {
     }
 
     /// Encodes `content`, which the caller has hashed to `id` ([`hash_object`](crate::hash_object)). What does not get
-    /// smaller is stored, so that reading it back costs nothing.
+    /// smaller is stored, so that reading it back costs nothing, and so is a small tree.
     pub fn encode(&mut self, id: ObjectId, kind: Kind, content: &[u8]) -> Encoded<'_> {
         let size = content.len() as u64;
         let mut header = Vec::with_capacity(HEADER_MAX);
         write_header(kind, size, &mut header);
-        let compressed = if self.sample_compresses(content) { self.compress(&header, content) } else { None };
+        let is_small_tree = kind == Kind::Tree && content.len() < STORE_TREE_BELOW;
+        let is_compressed = !is_small_tree && self.sample_compresses(content);
+        let compressed = if is_compressed { self.compress(&header, content) } else { None };
         let len = compressed.unwrap_or_else(|| {
             self.buffer.clear();
             self.buffer.extend_from_slice(&header);

@@ -1,5 +1,6 @@
 //! Reading an entry back.
 
+use std::cell::RefCell;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 
@@ -21,6 +22,18 @@ const AT_ONCE: u64 = 4 << 20;
 /// Memory that is set aside for content before the first byte of it came.
 const RESERVED: u64 = 16 << 20;
 
+/// What each thread keeps from object to object: tables that take longer to make than a small object to inflate, and a buffer
+/// that is not cleared.
+struct Inflater {
+    zlib: libdeflater::Decompressor,
+    packed: Vec<u8>,
+}
+
+thread_local! {
+    static INFLATER: RefCell<Inflater> =
+        RefCell::new(Inflater { zlib: libdeflater::Decompressor::new(), packed: Vec::new() });
+}
+
 /// An entry in a pack file: it lies somewhere in `start..end`, and begins at `start`.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct EntryAt<'a> {
@@ -40,16 +53,17 @@ impl EntryAt<'_> {
     /// Kind and content of an object that is small enough to be inflated in one go; `None` for others, for a delta, and
     /// where the slow way has to tell what is wrong.
     pub(crate) fn small_content(&self) -> Result<Option<(Kind, Vec<u8>)>, Fault> {
-        // One read serves the header and, of most objects, all the rest.
-        let mut packed = Vec::new();
-        self.read_up_to(HEAD, &mut packed)?;
-        let header = parse_header(&packed)?;
-        let Some(kind) = header.kind.filter(|_| header.size <= AT_ONCE) else { return Ok(None) };
-        // An idx does not say how long an entry is, so this reads as much as the size can need.
-        self.read_up_to(header.len as u64 + header.size + header.size / 8 + 64, &mut packed)?;
-        let mut content = vec![0; usize::try_from(header.size).unwrap_or(0)];
-        let inflated = libdeflater::Decompressor::new().zlib_decompress(&packed[header.len..], &mut content);
-        Ok((inflated == Ok(content.len())).then_some((kind, content)))
+        INFLATER.with_borrow_mut(|Inflater { zlib, packed }| {
+            // One read serves the header and, of most objects, all the rest.
+            let read = self.read_up_to(HEAD, 0, packed)?;
+            let header = parse_header(&packed[..read])?;
+            let Some(kind) = header.kind.filter(|_| header.size <= AT_ONCE) else { return Ok(None) };
+            // An idx does not say how long an entry is, so this reads as much as the size can need.
+            let read = self.read_up_to(header.len as u64 + header.size + header.size / 8 + 64, read, packed)?;
+            let mut content = vec![0; usize::try_from(header.size).unwrap_or(0)];
+            let inflated = zlib.zlib_decompress(&packed[header.len..read], &mut content);
+            Ok((inflated == Ok(content.len())).then_some((kind, content)))
+        })
     }
 
     /// Kind and content as a whole; `None` for a delta.
@@ -68,15 +82,17 @@ impl EntryAt<'_> {
         Ok(Some((kind, content)))
     }
 
-    /// Reads on until `packed` has the first `len` bytes, or all there are.
-    fn read_up_to(&self, len: u64, packed: &mut Vec<u8>) -> Result<(), Fault> {
+    /// Reads on until `packed`, which has the first `have` bytes, has the first `len`, or all there are. How many it has.
+    fn read_up_to(&self, len: u64, have: usize, packed: &mut Vec<u8>) -> Result<usize, Fault> {
         let len = usize::try_from(len.min(self.end.saturating_sub(self.start))).unwrap_or(usize::MAX);
-        let have = packed.len();
-        if len > have {
-            packed.resize(len, 0);
-            self.file.read_exact_at(&mut packed[have..], self.start + have as u64)?;
+        if len <= have {
+            return Ok(have);
         }
-        Ok(())
+        if packed.len() < len {
+            packed.resize(len, 0);
+        }
+        self.file.read_exact_at(&mut packed[have..len], self.start + have as u64)?;
+        Ok(len)
     }
 
     /// Hands the content to `sink`, piece by piece. What was handed over before an error is to be thrown away.
