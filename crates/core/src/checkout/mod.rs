@@ -234,7 +234,7 @@ fn put_safety(
 ) -> Result<Safety> {
     let store = session.store;
     let objects = &store.objects;
-    let encoded = state::encode(&prepared.present.root, objects, ingest, &store.options)?;
+    let encoded = prepared.present.encode(store, ingest)?;
     if let Some(head) = head {
         match state::read_facts_commit(objects, head.facts_commit) {
             Ok((facts, _)) if encoded.is_same(head.tree, facts) => {

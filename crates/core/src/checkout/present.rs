@@ -11,7 +11,7 @@ use crate::checkpoint::Checkpoint;
 use crate::error::Context;
 use crate::path::{is_below, join, split};
 use crate::snapshot::{self, Against, FileRead, Ingest, Purpose, Snapshot, read_file, read_link};
-use crate::state::{self, Entry, MAX_DEPTH, Name, Node, judge_name};
+use crate::state::{self, Encoded, Entry, MAX_DEPTH, Name, Node, judge_name};
 use crate::store::Inner;
 use crate::{Conflict, ConflictReason, EntryKind, Notice, ObjectId, Omitted, Reason, RepoPath, Result};
 
@@ -43,6 +43,14 @@ impl Present {
             root_dir: Arc::clone(&snapshot.root_dir),
             snapshot: Some(snapshot),
         })
+    }
+
+    /// The ids of its state, which `ingest` has then. Where nothing was added to what the walk saw, the walk packed it.
+    pub(crate) fn encode(&self, store: &Inner, ingest: &dyn Ingest) -> Result<Encoded> {
+        match &self.snapshot {
+            Some(snapshot) if state::same(&snapshot.root, &self.root) => Ok(snapshot.encoded),
+            _ => state::encode(&self.root, &store.objects, ingest, &store.options),
+        }
     }
 
     /// Looks at `paths` only; everything else is taken to be as head has it.

@@ -18,7 +18,7 @@ use crate::commit::Commit;
 use crate::objects::Objects;
 use crate::{Error, ObjectFault, ObjectId, Reason, Result};
 
-pub(crate) use diff::{Change, changes, changes_with};
+pub(crate) use diff::{Change, changes, changes_with, same};
 pub(crate) use edit::{find, omit, remove, replace, subtract, unomit};
 pub(crate) use encode::{Encoded, HashOnly, ObjectSink, encode, encode_facts_commit, encode_with, tree_entries};
 pub(crate) use facts::{Defaults, omitted};
