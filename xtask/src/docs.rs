@@ -20,7 +20,7 @@ pub(crate) struct Args {
 /// One generated page.
 struct Reference {
     page: &'static str,
-    /// The crate whose example `reference` prints it.
+    /// The crate whose example prints it: `cli_reference` for ckpt-cli.
     package: &'static str,
 }
 
@@ -65,7 +65,9 @@ fn pages(workspace: &Workspace) -> Result<Vec<(&'static str, String)>, Failure> 
 }
 
 fn generate(workspace: &Workspace, reference: &Reference) -> Result<String, Failure> {
-    let run = ["run", "--quiet", "--locked", "--package", reference.package, "--example", "reference"];
+    // Two examples of one name would be one file for cargo.
+    let example = format!("{}_reference", reference.package.trim_start_matches("ckpt-"));
+    let run = ["run", "--quiet", "--locked", "--package", reference.package, "--example", &example];
     Ok(Program::cargo(workspace.root()).args(run).text()? + "\n")
 }
 
