@@ -132,7 +132,9 @@ fn failure(argv: &[OsString], refusal: &clap::Error) -> Failure {
         }
         _ => sentence.trim_start_matches("error: "),
     };
-    let tip = text.lines().find_map(|line| line.trim().strip_prefix("tip: ")).map(str::to_owned);
+    // That an unknown option could be a value behind `--` is true, and nothing that anybody meant.
+    let tip = text.lines().find_map(|line| line.trim().strip_prefix("tip: "));
+    let tip = tip.filter(|tip| !tip.contains("as a value")).map(str::to_owned);
     let command = command_in(&text).unwrap_or_else(|| given_command(argv));
     let hint = path_for_reset(argv, refusal, &command).or(tip);
     Failure::usage(message).hint(hint.unwrap_or_else(|| format!("see what it takes: {command} --help")))
@@ -144,8 +146,14 @@ fn path_for_reset(argv: &[OsString], refusal: &clap::Error, command: &str) -> Op
     if refusal.kind() != ErrorKind::UnknownArgument || command != "ckpt reset" || path.starts_with('-') {
         return None;
     }
-    let at = argv.iter().position(|word| *word == **path)?;
-    let [revision, path] = [argv[..at].last()?, &argv[at]].map(|word| quoting::shell(Path::new(word)));
+    let at = argv.iter().rposition(|word| *word == **path)?;
+    let command = argv.iter().position(|word| word == "reset")?;
+    // The revision is the word between, if there is one and no option.
+    let [revision] = argv.get(command + 1..at)? else { return None };
+    if revision.as_encoded_bytes().starts_with(b"-") {
+        return None;
+    }
+    let [revision, path] = [revision, &argv[at]].map(|word| quoting::shell(Path::new(word)));
     Some(format!("a reset is of the whole workspace; for one path: ckpt rollback {revision} {path}"))
 }
 

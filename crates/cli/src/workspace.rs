@@ -12,7 +12,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use ckpt_config::{Loaded, Loader, Setting};
-use ckpt_service::{CheckpointService, CheckpointStore, Error, RepoPath, SavePlan, Worktree, check_redirect};
+use ckpt_service::{
+    CheckpointService, CheckpointStore, Error, RepoPath, SavePlan, StoreError, Worktree, check_redirect,
+};
 
 use crate::args::{GlobalArgs, Invocation};
 use crate::errors::{Failure, Result};
@@ -281,8 +283,16 @@ fn named(global: &GlobalArgs) -> Option<PathBuf> {
     global.workspace.clone().or_else(variable)
 }
 
+/// The shell still knows where it was: the directory may be a workspace that somebody deleted.
 fn no_working_dir(err: io::Error) -> Failure {
-    Error::WorkingDir(err).into()
+    let failure = Failure::from(Error::WorkingDir(err));
+    match env::var_os("PWD").map(PathBuf::from).filter(|dir| dir.is_absolute()) {
+        Some(dir) => {
+            let reset = Invocation::default().command_for(dir, ["reset"]);
+            failure.hint(format!("if it was a workspace, bring it back, and enter it again with cd: {reset}"))
+        }
+        None => failure,
+    }
 }
 
 fn load(global: &GlobalArgs, working_dir: &Path, worktree: &Path) -> Result<Loaded> {
@@ -298,11 +308,15 @@ fn load(global: &GlobalArgs, working_dir: &Path, worktree: &Path) -> Result<Load
 
 /// Whether the directory has a store, in whatever state, where its configuration or the trusted part of it says.
 fn has_store(loaded: &Loaded, dir: &Path) -> bool {
+    // A store that cannot be used is one all the same: the command that opens it says why.
+    stores(loaded, dir).any(|found| !matches!(found, Ok(false)))
+}
+
+/// Whether a store of the directory is there, for each place where it may be.
+fn stores(loaded: &Loaded, dir: &Path) -> impl Iterator<Item = std::result::Result<bool, StoreError>> {
     let from = loaded.redirect.as_ref().map(|redirect| redirect.from.as_path());
-    [Some(loaded.config.checkpoint_dir.as_path()), from].into_iter().flatten().any(|checkpoint_dir| {
-        // A store that cannot be used is one all the same: the command that opens it says why.
-        !matches!(CheckpointStore::is_there(checkpoint_dir, dir), Ok(false))
-    })
+    let places = [Some(loaded.config.checkpoint_dir.as_path()), from];
+    places.into_iter().flatten().map(move |checkpoint_dir| CheckpointStore::is_there(checkpoint_dir, dir))
 }
 
 /// What is above the workspace `found`, up to the root of the repository, that may have been meant. Its own configuration
@@ -319,8 +333,10 @@ fn above(
     let is_of_a_project = |file: &PathBuf| file.parent().is_some_and(|dir| found.starts_with(dir));
     let is_shared = !loaded.files.iter().any(is_of_a_project);
     for dir in found.ancestors().skip(1) {
-        let has_store = if is_shared { has_store(loaded, dir) } else { has_store(&load(global, base, dir)?, dir) };
-        if has_store {
+        // Only what is certain: somebody else's stores cannot be looked at.
+        let is_tracked = |loaded: &Loaded| stores(loaded, dir).any(|found| matches!(found, Ok(true)));
+        let is_tracked = if is_shared { is_tracked(loaded) } else { is_tracked(&load(global, base, dir)?) };
+        if is_tracked {
             return Ok(Some(Above::Workspace(dir.to_owned())));
         }
         if Some(dir) == root {

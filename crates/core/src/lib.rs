@@ -9,6 +9,27 @@
 //!
 //! The user's own repository is never written, and its configuration decides about nothing. This crate reads neither
 //! the environment nor configuration files, prints nothing, and knows no home directory: callers pass what it needs.
+//!
+//! ```
+//! use ckpt_core::{CheckpointStore, StoreOptions};
+//!
+//! # let temp = tempfile::tempdir()?;
+//! # let (project, checkpoints) = (temp.path().join("project"), temp.path().join("checkpoints"));
+//! # std::fs::create_dir(&project)?;
+//! let store = CheckpointStore::open_or_create(&checkpoints, &project, StoreOptions::default())?;
+//! std::fs::write(project.join("main.py"), "print('v1')\n")?;
+//! let before = store.save("before refactor")?.id;
+//!
+//! std::fs::write(project.join("main.py"), "print('v2')\n")?;
+//! let receipt = store.reset(before)?;
+//! assert!(receipt.conflicts.is_empty());
+//! assert_eq!(std::fs::read_to_string(project.join("main.py"))?, "print('v1')\n");
+//!
+//! // `None` where there is nothing to take back.
+//! assert!(store.undo()?.is_some());
+//! assert_eq!(std::fs::read_to_string(project.join("main.py"))?, "print('v2')\n");
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 mod checkout;
 mod checkpoint;
