@@ -78,6 +78,21 @@ impl Objects {
         }
     }
 
+    /// Ids of the objects that stock git keeps in files of their own.
+    pub(crate) fn loose(&self) -> Result<Vec<ObjectId>> {
+        let objects = Dir::open(&self.path).context("open", &self.path)?;
+        let (mut dirs, mut names, mut found) = (Entries::default(), Entries::default(), Vec::new());
+        objects.read_entries(&mut dirs).context("read", &self.path)?;
+        for dir in dirs.iter().filter(|dir| dir.name.len() == 2) {
+            let path = || self.path.join(String::from_utf8_lossy(dir.name).as_ref());
+            let Ok(opened) = objects.open_dir(dir.name).or_short("open", path())? else { continue };
+            opened.read_entries(&mut names).context("read", path())?;
+            let hex = |name: &[u8]| String::from_utf8([dir.name, name].concat()).ok();
+            found.extend(names.iter().filter_map(|name| hex(name.name)?.parse::<ObjectId>().ok()));
+        }
+        Ok(found)
+    }
+
     /// Whether stock git keeps the object in a file of its own.
     pub(crate) fn is_loose(&self, id: ObjectId) -> bool {
         let hex = id.to_string();

@@ -6,7 +6,7 @@ use crate::error::Context;
 use crate::layout::OWN;
 use crate::objects::pack_error;
 use crate::store::Inner;
-use crate::{Error, Notice, ObjectId, Operation, Result};
+use crate::{Error, Notice, ObjectId, Operation, OperationId, Result};
 
 /// Name of the stat cache in `ckpt/`.
 pub(crate) const STAT_CACHE: &str = "stat-cache";
@@ -59,6 +59,12 @@ impl Snapshot {
 /// The file of the stat cache that cannot be read, if there is one; a missing one is as good as one that can.
 pub(crate) fn damaged_cache(store: &Inner) -> Result<Option<&'static str>> {
     Ok(find(store)?.damaged)
+}
+
+/// The operation for which the stat cache was written, and its number: it was recorded before.
+pub(crate) fn cached_operation(store: &Inner) -> Result<Option<(OperationId, u64)>> {
+    let cache = find(store)?.cache;
+    Ok(cache.map(|cache| (OperationId(cache.basis().operation), cache.basis().operation_seq)))
 }
 
 /// The stat cache, and whether what it says has to be looked up first.

@@ -6,6 +6,7 @@
 
 mod packs;
 mod reach;
+mod rebuild;
 mod repair;
 mod sample;
 mod stale;
@@ -112,7 +113,7 @@ pub enum FaultKind {
     /// The timeline's ref, or an operation on it, cannot be read.
     DamagedTimeline,
     /// A checkpoint has no place on a timeline that had to be found out: the command that made it did not end, or its
-    /// operation is lost. Its files are there; a repair leaves it as it is, and names it this once.
+    /// operation is lost. A repair puts what it holds on the timeline again, as a safety checkpoint.
     BesideTimeline,
     /// A file beside the objects is not what it should be.
     DamagedFile,

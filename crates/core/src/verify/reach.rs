@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use ckpt_pack::Kind;
 
 use super::packs::Packs;
-use super::timeline::{self, Slot};
+use super::timeline::{self, Slot, Timeline};
 use super::{Fault, FaultKind, Holder, Lost, found};
 use crate::checkpoint::Checkpoint;
 use crate::objects::Objects;
@@ -21,6 +21,8 @@ const MAX_LOST: usize = 10_000;
 pub(super) struct Reach {
     /// The timeline, oldest first, with what stands for the operations that cannot be read.
     pub(super) operations: Vec<Slot>,
+    /// Checkpoints that have no place on it.
+    pub(super) beside: Vec<Checkpoint>,
     pub(super) checkpoints: u64,
     pub(super) missing: BTreeSet<ObjectId>,
     pub(super) lost: Vec<Lost>,
@@ -54,7 +56,7 @@ struct Frame {
 
 impl Reach {
     pub(super) fn of(store: &Inner, packs: &Packs) -> Result<Self> {
-        let (tip, operations, mut faults) = timeline::read(store, &packs.known)?;
+        let Timeline { tip, slots: operations, beside, mut faults } = timeline::read(store, &packs.known)?;
         let mut walk = Walk {
             store,
             objects: &store.objects,
@@ -109,7 +111,7 @@ impl Reach {
         }));
         let missing = walk.missing.into_keys().collect();
         let checkpoints = seen.len() as u64;
-        Ok(Self { operations, checkpoints, missing, lost, faults, tip, whole: walk.whole, blobs: walk.blobs })
+        Ok(Self { operations, beside, checkpoints, missing, lost, faults, tip, whole: walk.whole, blobs: walk.blobs })
     }
 
     /// Number of trees.

@@ -1,6 +1,6 @@
 //! Mending: from the packs upwards, each step on what the one before made readable.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fs::File;
 
 use ckpt_fs::{Dir, Entries};
@@ -8,7 +8,8 @@ use ckpt_pack::{KEEP_TEXT, Kind, PackWriter};
 
 use super::packs::Packs;
 use super::reach::Reach;
-use super::timeline::{self, Tip};
+use super::rebuild;
+use super::timeline::Tip;
 use super::{Contents, FaultKind, Findings, Verification, VerifyOptions, examine, found};
 use crate::checkout::{journal, recover};
 use crate::error::Context;
@@ -19,7 +20,7 @@ use crate::session::Session;
 use crate::snapshot::{self, Against, HashUntilStopped, Ingest, StoreIngest};
 use crate::state::ObjectSink;
 use crate::store::{Inner, check_owner};
-use crate::{Error, ObjectId, OperationId, Result};
+use crate::{CheckpointId, Error, ObjectId, OperationId, Result};
 
 /// Looks, mends, looks again.
 pub(super) fn run(session: &Session<'_>, options: &VerifyOptions) -> Result<Verification> {
@@ -33,16 +34,22 @@ pub(super) fn run(session: &Session<'_>, options: &VerifyOptions) -> Result<Veri
         Err(Error::Object { .. } | Error::Store { .. }) => false,
         Err(err) => return Err(err),
     };
-    if is_settled {
-        repair.timeline()?;
-    }
+    let again = if is_settled { repair.timeline()? } else { HashMap::new() };
     repair.files()?;
     let after = examine(session.store, Contents::None)?;
-    joined(session.store, before, after, &put_aside)
+    joined(session.store, before, after, &Mended { put_aside, again })
+}
+
+/// What a repair did that its second look does not tell.
+struct Mended {
+    /// Packs.
+    put_aside: HashSet<ObjectId>,
+    /// Checkpoints that stood beside the timeline, with those that hold the same on it.
+    again: HashMap<ObjectId, CheckpointId>,
 }
 
 /// What was found first, with what became of it, and what is found now.
-fn joined(store: &Inner, before: Findings, after: Findings, put_aside: &HashSet<ObjectId>) -> Result<Verification> {
+fn joined(store: &Inner, before: Findings, after: Findings, mended: &Mended) -> Result<Verification> {
     let mut faults = before.faults;
     // What the timeline goes on without is lost all the same.
     let mut dropped = Vec::new();
@@ -59,22 +66,22 @@ fn joined(store: &Inner, before: Findings, after: Findings, put_aside: &HashSet<
         let of_pack = |name: &ObjectId| {
             fault.file.as_ref().is_some_and(|file| file.to_string_lossy().contains(&name.to_string()))
         };
-        if is_left || fault.kind == FaultKind::DamagedPack && !put_aside.iter().any(of_pack) {
+        if is_left || fault.kind == FaultKind::DamagedPack && !mended.put_aside.iter().any(of_pack) {
             continue;
         }
-        fault.mended = Some(
-            match fault.kind {
-                FaultKind::DamagedPack => "put aside in ckpt/damaged; what is whole in it was copied",
-                FaultKind::DamagedIdx | FaultKind::DamagedFile | FaultKind::StaleCache => "written anew",
-                FaultKind::MissingObject if fault.object.is_some_and(|id| dropped.contains(&id)) => {
-                    "it is lost, and an operation says so in its place"
-                }
-                FaultKind::MissingObject => "found elsewhere, and packed again",
-                FaultKind::DamagedTimeline => "made whole",
-                FaultKind::BesideTimeline => continue,
+        let again = fault.object.and_then(|id| mended.again.get(&id));
+        fault.mended = match fault.kind {
+            FaultKind::DamagedPack => Some("put aside in ckpt/damaged; what is whole in it was copied".to_owned()),
+            FaultKind::DamagedIdx | FaultKind::DamagedFile | FaultKind::StaleCache => Some("written anew".to_owned()),
+            FaultKind::MissingObject if fault.object.is_some_and(|id| dropped.contains(&id)) => {
+                Some("it is lost, and an operation says so in its place".to_owned())
             }
-            .to_owned(),
-        );
+            FaultKind::MissingObject => Some("found elsewhere, and packed again".to_owned()),
+            FaultKind::DamagedTimeline => Some("made whole".to_owned()),
+            FaultKind::BesideTimeline => {
+                again.map(|id| format!("it stands on it again as the safety checkpoint {}", id.short()))
+            }
+        };
     }
     let is_new = |fault: &super::Fault| {
         !faults.iter().any(|known| (known.kind, &known.file, known.object) == (fault.kind, &fault.file, fault.object))
@@ -221,25 +228,34 @@ impl Repair<'_> {
         }
     }
 
-    /// Makes the timeline whole, and the ref name its tip.
-    fn timeline(&self) -> Result<()> {
+    /// Makes the timeline whole, and the ref name its tip. Checkpoints that stood beside it, with those on it that hold the
+    /// same.
+    fn timeline(&self) -> Result<HashMap<ObjectId, CheckpointId>> {
         let (session, store) = (self.session, self.session.store);
         let reach = Reach::of(store, &Packs::check(store, Contents::None)?)?;
         let ingest = StoreIngest::new(session)?;
         let missing = |id: &ObjectId| reach.missing.contains(id);
-        let rebuilt = timeline::rebuild(store, &ingest, &reach.operations, &missing)?;
+        let rebuilt = rebuild::rebuild(store, &ingest, &reach.operations, &reach.beside, &missing)?;
         if rebuilt.is_some() {
             session.publish(Vec::new(), ingest)?;
         }
-        match (reach.tip, rebuilt) {
+        match (reach.tip, rebuilt.as_ref().map(|rebuilt| rebuilt.tip)) {
             (Tip::Named, Some(new)) => {
                 let old = crate::refs::read(&store.dir, &store.path)?.unwrap_or(ObjectId::ZERO);
-                session.move_timeline(OperationId(old), new)
+                session.move_timeline(OperationId(old), new)?;
             }
-            (Tip::Found(found), new) => timeline::write_ref(session, new.unwrap_or(found)),
-            (Tip::Nowhere, Some(new)) => timeline::write_ref(session, new),
-            (Tip::Named | Tip::Nowhere, None) => Ok(()),
+            (Tip::Found(found), new) => rebuild::write_ref(session, new.unwrap_or(found))?,
+            (Tip::Nowhere, Some(new)) => rebuild::write_ref(session, new)?,
+            (Tip::Named | Tip::Nowhere, None) => {}
         }
+        if reach.tip != Tip::Named {
+            // It may name an operation that is on it no more, and so would be found to go on to that.
+            let own = store.path.join(OWN);
+            for file in [snapshot::STAT_CACHE, snapshot::STAT_CACHE_CHANGES] {
+                store.own.remove_tree(file.as_bytes()).context("remove", own.join(file))?;
+            }
+        }
+        Ok(rebuilt.map(|rebuilt| rebuilt.again).unwrap_or_default())
     }
 
     /// Writes our own files anew, and puts those aside that only hold what was lost with them.

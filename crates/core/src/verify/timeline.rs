@@ -1,18 +1,15 @@
-//! The timeline where links of it are missing: found again as far as it can be, and made whole.
+//! The timeline where links of it are missing: found out from what is left of the store.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
-use std::io::Write;
+use std::collections::{BTreeMap, HashSet};
 
 use ckpt_pack::Kind;
 
 use super::{Fault, FaultKind, found};
 use crate::checkpoint::Checkpoint;
 use crate::commit::Commit;
-use crate::error::Context;
-use crate::snapshot::StoreIngest;
-use crate::state::ObjectSink;
+use crate::snapshot::cached_operation;
 use crate::store::Inner;
-use crate::{CheckpointId, CheckpointKind, Error, ObjectId, Operation, OperationId, Result, refs};
+use crate::{CheckpointId, Error, ObjectId, Operation, OperationId, OperationKind, Result, refs};
 
 /// What stands at one place of the timeline.
 pub(super) enum Slot {
@@ -22,91 +19,181 @@ pub(super) enum Slot {
     Lost { id: Option<OperationId>, checkpoint: Option<Box<Checkpoint>> },
 }
 
+impl Slot {
+    /// The checkpoint that has its place here: a reset only moves to one.
+    fn placed(&self) -> Option<CheckpointId> {
+        match self {
+            Self::Read(operation, _) => operation.checkpoint.filter(|_| operation.kind == OperationKind::Save),
+            Self::Lost { checkpoint, .. } => checkpoint.as_ref().map(|it| it.info.id),
+        }
+    }
+}
+
 /// What the ref says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Tip {
-    /// The operation that it names can be read.
+    /// The operation that it names can be read, and nothing is known to have come after it.
     Named,
-    /// It names nothing that can be read; this operation is the newest that can.
+    /// It had to be found out: this operation, unless what comes after it is lost.
     Found(OperationId),
     /// No operation can be read.
     Nowhere,
 }
 
-/// The operations that the ref reaches, oldest first.
-pub(super) fn read(store: &Inner, known: &HashSet<ObjectId>) -> Result<(Tip, Vec<Slot>, Vec<Fault>)> {
+/// The timeline, as far as it can be told.
+pub(super) struct Timeline {
+    pub(super) tip: Tip,
+    /// Oldest first, the number of each its place.
+    pub(super) slots: Vec<Slot>,
+    /// Checkpoints of the store that have no place on it, oldest first; empty where nothing had to be found out.
+    pub(super) beside: Vec<Checkpoint>,
+    pub(super) faults: Vec<Fault>,
+}
+
+/// Reads what the ref reaches. What is lost of it is found out from all commits of the store.
+pub(super) fn read(store: &Inner, known: &HashSet<ObjectId>) -> Result<Timeline> {
     let mut reader = Reader { store, known, all: None, faults: Vec::new() };
     let named = match refs::read(&store.dir, &store.path) {
         Ok(named) => named,
         Err(Error::Store { .. }) => None,
         Err(err) => return Err(err),
     };
-    let mut slots = Vec::new();
-    let tip = match named.map(|id| reader.operation(OperationId(id))).transpose()?.flatten() {
-        Some(tip) => (Tip::Named, Some(tip)),
-        None => {
-            let reason = match named {
-                Some(id) => format!("it names {id}, which cannot be read"),
-                None => "it names no operation".to_owned(),
-            };
-            reader.fault(store.path.join(refs::TIMELINE), named, reason);
-            let all = reader.all()?;
-            let newest = all.newest().cloned();
-            let end = newest.as_ref().map_or(0, |(newest, _)| newest.seq + 1);
-            slots.extend((end..all.next_seq()).rev().map(|seq| all.slot(seq, None)));
-            (newest.as_ref().map_or(Tip::Nowhere, |(newest, _)| Tip::Found(newest.id)), newest)
-        }
+    let tip = named.map(|id| reader.operation(OperationId(id))).transpose()?.flatten();
+    let reason = match (&tip, named) {
+        (Some((tip, _)), _) => reader.later_than(tip)?.map(|later| format!("it goes on to operation {later}")),
+        (None, Some(id)) => Some(format!("it names {id}, which cannot be read")),
+        (None, None) => Some("it names no operation".to_owned()),
     };
-    let (tip, mut at) = tip;
-    while let Some((operation, commit)) = at {
-        let (seq, parent) = (operation.seq, operation.parent);
-        slots.push(Slot::Read(Box::new(operation), commit));
-        at = match parent {
+    let mut slots = Vec::new();
+    let mut next = tip.map(|(tip, _)| (tip.seq, Some(tip.id)));
+    if let Some(reason) = reason.as_ref() {
+        reader.fault(store.path.join(refs::TIMELINE), named, reason.clone());
+        next = match reader.all()?.newest() {
+            Some(End::Operation(operation)) => Some((operation.seq, Some(operation.id))),
+            Some(End::Checkpoint(checkpoint)) => {
+                let seq = checkpoint.info.seq;
+                slots.push(Slot::Lost { id: None, checkpoint: Some(Box::new(checkpoint.clone())) });
+                seq.checked_sub(1).map(|seq| (seq, None))
+            }
             None => None,
-            Some(parent) => match reader.operation(parent)? {
-                Some(parent) => Some(parent),
-                None => reader.step_over(seq, parent, &mut slots)?,
-            },
         };
     }
+    let mut recorded = HashSet::new();
+    while let Some((seq, id)) = next {
+        let slot = reader.slot(seq, id, &recorded)?;
+        next = match &slot {
+            Slot::Read(operation, _) => {
+                recorded.extend(names(operation));
+                operation.parent.and_then(|parent| Some((seq.checked_sub(1)?, Some(parent))))
+            }
+            Slot::Lost { .. } => seq.checked_sub(1).map(|seq| (seq, None)),
+        };
+        slots.push(slot);
+    }
     slots.reverse();
-    reader.name_those_beside(&slots);
-    Ok((tip, slots, reader.faults))
+    let newest = slots.iter().rev().find_map(|slot| match slot {
+        Slot::Read(operation, _) => Some(operation.id),
+        Slot::Lost { .. } => None,
+    });
+    let tip = if reason.is_none() { Tip::Named } else { newest.map_or(Tip::Nowhere, Tip::Found) };
+    let beside = reader.name_those_beside(&slots);
+    Ok(Timeline { tip, slots, beside, faults: reader.faults })
 }
 
-/// Commits of the store, whether the timeline reaches them or not.
-///
-/// Several may have one number: what was packed and never recorded, since its command was killed or failed, and what took
-/// its place. The latter is the later one.
-#[derive(Default)]
-struct All {
-    operations: Vec<(Operation, Commit)>,
-    checkpoints: BTreeMap<u64, Vec<Checkpoint>>,
+/// Ids of the operations and checkpoints that an operation of the timeline names: they are of the timeline too.
+fn names(operation: &Operation) -> impl Iterator<Item = ObjectId> {
+    let operations = [operation.skip, operation.target, operation.undo_next, operation.redo_next];
+    let checkpoints = [operation.checkpoint, operation.head, operation.safety];
+    operations.into_iter().flatten().map(|id| id.0).chain(checkpoints.into_iter().flatten().map(|id| id.0))
 }
+
+/// Operations and checkpoints of the store, whether the timeline reaches them or not.
+///
+/// Several may have one number: a command that was killed, or that failed and took back what it did, leaves what it packed
+/// and never recorded, a restore two operations one after the other. What took its number later is what was recorded; and so
+/// is what others name that were.
+struct All {
+    operations: BTreeMap<u64, Vec<(Operation, Commit)>>,
+    checkpoints: BTreeMap<u64, Vec<Checkpoint>>,
+    /// Checkpoints that others say they were made after: these were head.
+    previous: HashSet<CheckpointId>,
+    /// Checkpoints whose operations can be read.
+    told: HashSet<CheckpointId>,
+}
+
+/// What nothing comes after.
+enum End<'a> {
+    Operation(&'a Operation),
+    Checkpoint(&'a Checkpoint),
+}
+
+/// How much higher than that of the end of the timeline the number of what a command left may be: a restore packs two
+/// operations, one after the other, and the first one has the number of what comes next.
+const LEFT_OVER: u64 = 1;
 
 impl All {
-    /// The operation that the timeline ended with, as far as can be told: of those that none comes after, the latest.
-    fn newest(&self) -> Option<&(Operation, Commit)> {
-        let parents: HashSet<OperationId> =
-            self.operations.iter().filter_map(|(operation, _)| operation.parent).collect();
-        let ends = self.operations.iter().filter(|(operation, _)| !parents.contains(&operation.id));
-        ends.max_by_key(|(operation, _)| (operation.time_ns, operation.seq, operation.id))
+    fn new(operations: Vec<(Operation, Commit)>, checkpoints: Vec<Checkpoint>) -> Self {
+        // A number that so few commits cannot have reached would be a timeline of nothing but losses.
+        let limit = 10_000 + 100 * (operations.len() as u64 + checkpoints.len() as u64);
+        let saves = operations.iter().filter(|(operation, _)| operation.kind == OperationKind::Save);
+        let told = saves.filter_map(|(operation, _)| operation.checkpoint).collect();
+        let previous = checkpoints.iter().filter_map(|checkpoint| checkpoint.info.previous).collect();
+        let mut all = Self { operations: BTreeMap::new(), checkpoints: BTreeMap::new(), previous, told };
+        for operation in operations.into_iter().filter(|(operation, _)| operation.seq <= limit) {
+            all.operations.entry(operation.0.seq).or_default().push(operation);
+        }
+        for checkpoint in checkpoints.into_iter().filter(|checkpoint| checkpoint.info.seq <= limit) {
+            all.checkpoints.entry(checkpoint.info.seq).or_default().push(checkpoint);
+        }
+        all
     }
 
-    /// The number after the highest one of a checkpoint.
-    fn next_seq(&self) -> u64 {
-        self.checkpoints.last_key_value().map_or(0, |(seq, _)| seq + 1)
+    /// Checkpoints whose operations are lost.
+    fn orphans(&self, seq: u64) -> impl Iterator<Item = &Checkpoint> {
+        let found = self.checkpoints.get(&seq).into_iter().flatten();
+        found.filter(|checkpoint| !self.told.contains(&checkpoint.info.id))
     }
 
-    /// What stands for the operation number `seq`, which is lost: the checkpoint that it made. One that a later checkpoint
-    /// names was recorded; else the latest was.
-    fn slot(&self, seq: u64, id: Option<OperationId>) -> Slot {
-        let previous: HashSet<CheckpointId> =
-            self.checkpoints.range(seq + 1..).flat_map(|(_, found)| found).filter_map(|it| it.info.previous).collect();
-        let found = self.checkpoints.get(&seq).and_then(|found| {
-            found.iter().max_by_key(|it| (previous.contains(&it.info.id), it.info.time_ns, it.info.id))
-        });
-        Slot::Lost { id, checkpoint: found.cloned().map(Box::new) }
+    /// The end of the timeline: of those whose number is as high as that of the highest, but for what a failed command left,
+    /// the latest.
+    fn newest(&self) -> Option<End<'_>> {
+        let operations = || self.operations.values().flatten().map(|(operation, _)| operation);
+        let parents: HashSet<OperationId> = operations().filter_map(|operation| operation.parent).collect();
+        let of_operations = operations()
+            .filter(|operation| !parents.contains(&operation.id))
+            .map(|operation| (operation.seq, operation.time_ns, End::Operation(operation)));
+        let of_checkpoints = self
+            .checkpoints
+            .keys()
+            .flat_map(|seq| self.orphans(*seq))
+            .filter(|checkpoint| !self.previous.contains(&checkpoint.info.id))
+            .map(|checkpoint| (checkpoint.info.seq, checkpoint.info.time_ns, End::Checkpoint(checkpoint)));
+        let ends: Vec<_> = of_operations.chain(of_checkpoints).collect();
+        let highest = ends.iter().map(|(seq, ..)| *seq).max()?;
+        let ends = ends.into_iter().filter(|(seq, ..)| seq + LEFT_OVER >= highest);
+        ends.max_by_key(|(seq, time_ns, _)| (*time_ns, *seq)).map(|(.., end)| end)
+    }
+
+    /// What stands for number `seq`: operation `id`, which is lost, or, where its id is not known, whichever was recorded.
+    fn slot(&self, seq: u64, id: Option<OperationId>, recorded: &HashSet<ObjectId>) -> Slot {
+        let is_named =
+            |checkpoint: CheckpointId| recorded.contains(&checkpoint.0) || self.previous.contains(&checkpoint);
+        let checkpoint = self.orphans(seq).max_by_key(|it| (is_named(it.info.id), it.info.time_ns));
+        // Whatever operation can be read at this number is another one than that whose id is known.
+        let operations = self.operations.get(&seq).into_iter().flatten().filter(|_| id.is_none());
+        let key = |operation: &Operation| {
+            let saved = operation.checkpoint.filter(|_| operation.kind == OperationKind::Save);
+            (recorded.contains(&operation.id.0) || saved.is_some_and(is_named), operation.time_ns)
+        };
+        let operation = operations.max_by_key(|(operation, _)| key(operation));
+        match (operation, checkpoint) {
+            (Some((operation, commit)), checkpoint)
+                if checkpoint.is_none_or(|it| (is_named(it.info.id), it.info.time_ns) <= key(operation)) =>
+            {
+                Slot::Read(Box::new(operation.clone()), commit.clone())
+            }
+            (_, checkpoint) => Slot::Lost { id, checkpoint: checkpoint.cloned().map(Box::new) },
+        }
     }
 }
 
@@ -131,7 +218,26 @@ impl Reader<'_> {
             .filter(|(operation, _)| operation.store == self.store.id))
     }
 
-    /// Every operation and checkpoint in the packs. Reads the header of each object, so it is asked only when needed.
+    /// Number of an operation after `tip` that the stat cache knows, which names only what was recorded: the ref may be an
+    /// old one, from `packed-refs`.
+    fn later_than(&self, tip: &Operation) -> Result<Option<u64>> {
+        let Some((id, seq)) = cached_operation(self.store)?.filter(|(_, seq)| *seq > tip.seq) else { return Ok(None) };
+        Ok(self.operation(id)?.map(|_| seq))
+    }
+
+    /// What stands for number `seq`, where operation `id` stood if that is known.
+    fn slot(&mut self, seq: u64, id: Option<OperationId>, recorded: &HashSet<ObjectId>) -> Result<Slot> {
+        if let Some(id) = id {
+            if let Some((operation, commit)) = self.operation(id)?.filter(|(operation, _)| operation.seq == seq) {
+                return Ok(Slot::Read(Box::new(operation), commit));
+            }
+            let reason = format!("operation {seq} of it cannot be read");
+            self.fault(self.store.path.join(refs::TIMELINE), Some(id.0), reason);
+        }
+        Ok(self.all()?.slot(seq, id, recorded))
+    }
+
+    /// Every operation and checkpoint in the store. Reads the header of each object, so it is asked only when needed.
     fn all(&mut self) -> Result<&All> {
         let all = match self.all.take() {
             Some(all) => all,
@@ -141,231 +247,40 @@ impl Reader<'_> {
     }
 
     fn find_all(&self) -> Result<All> {
-        let mut all = All::default();
-        for id in self.known {
+        let (mut operations, mut checkpoints) = (Vec::new(), Vec::new());
+        let loose = self.store.objects.loose()?;
+        for id in self.known.iter().chain(loose.iter().filter(|id| !self.known.contains(id))) {
             if found(self.store.objects.is_kind(*id, Kind::Commit))?.flatten() != Some(true) {
                 continue;
             }
             if let Some(operation) = self.operation(OperationId(*id))? {
-                all.operations.push(operation);
+                operations.push(operation);
             } else if let Some(Some(checkpoint)) = found(Checkpoint::read(&self.store.objects, *id, self.store.id))? {
-                all.checkpoints.entry(checkpoint.info.seq).or_default().push(checkpoint);
+                checkpoints.push(checkpoint);
             }
         }
-        Ok(all)
+        // In an order that does not change from run to run.
+        operations.sort_by_key(|(operation, _)| operation.id);
+        checkpoints.sort_by_key(|checkpoint| checkpoint.info.id);
+        Ok(All::new(operations, checkpoints))
     }
 
-    /// Notes the operation `lost`, the one before number `seq`, and those before it that cannot be found, and gives the
-    /// newest one that can.
-    fn step_over(&mut self, seq: u64, lost: OperationId, slots: &mut Vec<Slot>) -> Result<Option<(Operation, Commit)>> {
-        self.fault(
-            self.store.path.join(refs::TIMELINE),
-            Some(lost.0),
-            format!("operation {} of it cannot be read", seq.saturating_sub(1)),
-        );
-        let all = self.all()?;
-        // The number next below that there is; what the timeline names further up was recorded.
-        let named: HashSet<OperationId> = slots
-            .iter()
-            .filter_map(|slot| match slot {
-                Slot::Read(operation, _) => Some(operation),
-                Slot::Lost { .. } => None,
-            })
-            .flat_map(|it| [it.skip, it.target, it.undo_next, it.redo_next])
-            .flatten()
-            .collect();
-        let before = all.operations.iter().filter(|(operation, _)| operation.seq + 1 < seq);
-        let next = before.max_by_key(|(operation, _)| {
-            (operation.seq, named.contains(&operation.id), operation.time_ns, operation.id)
-        });
-        let from = next.map_or(0, |(operation, _)| operation.seq + 1);
-        let new: Vec<Slot> =
-            (from..seq).rev().map(|number| all.slot(number, (number + 1 == seq).then_some(lost))).collect();
-        let next = next.cloned();
-        slots.extend(new);
-        Ok(next)
-    }
-
-    /// Names the checkpoints that have no place in `slots`, where everything had to be looked at: nothing goes silently.
-    fn name_those_beside(&mut self, slots: &[Slot]) {
-        let Some(all) = &self.all else { return };
-        let placed: HashSet<CheckpointId> = slots
-            .iter()
-            .filter_map(|slot| match slot {
-                Slot::Read(operation, _) => operation.checkpoint,
-                Slot::Lost { checkpoint, .. } => checkpoint.as_ref().map(|it| it.info.id),
-            })
-            .collect();
+    /// Names the checkpoints that have no place in `slots`, where all were looked at: nothing goes silently.
+    fn name_those_beside(&mut self, slots: &[Slot]) -> Vec<Checkpoint> {
+        let Some(all) = &self.all else { return Vec::new() };
+        let placed: HashSet<CheckpointId> = slots.iter().filter_map(Slot::placed).collect();
         let beside = all.checkpoints.values().flatten().filter(|it| !placed.contains(&it.info.id));
-        let faults = beside.map(|checkpoint| Fault {
-            kind: FaultKind::BesideTimeline,
-            file: None,
-            object: Some(checkpoint.info.id.0),
-            reason: "a checkpoint without a place on it: of a command that did not end, or lost with its operation"
-                .to_owned(),
-            mended: None,
-        });
-        self.faults.extend(faults);
-    }
-}
-
-/// Packs the timeline anew from the first operation on that is lost, or whose checkpoint is; the rest stays as it is.
-/// The new tip; `None` when nothing has to change.
-pub(super) fn rebuild(
-    store: &Inner,
-    ingest: &StoreIngest<'_>,
-    slots: &[Slot],
-    missing: &dyn Fn(&ObjectId) -> bool,
-) -> Result<Option<OperationId>> {
-    let is_sound = |slot: &Slot| match slot {
-        Slot::Read(operation, _) => !operation.checkpoint.is_some_and(|checkpoint| missing(&checkpoint.0)),
-        Slot::Lost { .. } => false,
-    };
-    if slots.iter().all(is_sound) {
-        return Ok(None);
-    }
-    let mut renamed: HashMap<ObjectId, ObjectId> = HashMap::new();
-    let mut ids: Vec<OperationId> = Vec::new();
-    let mut before: Option<Operation> = None;
-    let mut is_same = true;
-    for slot in slots {
-        is_same &= is_sound(slot);
-        let operation = match slot {
-            Slot::Read(operation, _) if is_same => (**operation).clone(),
-            slot => {
-                let commit = commit_anew(store, slot, before.as_ref(), &ids, &renamed, missing);
-                if commit.tree == ObjectId::EMPTY_TREE {
-                    ingest.put(Kind::Tree, b"")?;
-                }
-                let id = ingest.put(Kind::Commit, &commit.encode())?;
-                let old = match slot {
-                    Slot::Read(operation, _) => Some(operation.id),
-                    Slot::Lost { id, .. } => *id,
-                };
-                renamed.extend(old.map(|old| (old.0, id)));
-                Operation::from_commit(id, &commit)
-                    .ok_or_else(|| Error::broken(&store.path, "a new operation cannot be read back"))?
+        let beside: Vec<Checkpoint> = beside.cloned().collect();
+        self.faults.extend(beside.iter().map(|checkpoint| {
+            Fault {
+                kind: FaultKind::BesideTimeline,
+                file: None,
+                object: Some(checkpoint.info.id.0),
+                reason: "a checkpoint without a place on it: of a command that did not end, or lost with its operation"
+                    .to_owned(),
+                mended: None,
             }
-        };
-        ids.push(operation.id);
-        before = Some(operation);
+        }));
+        beside
     }
-    Ok(before.map(|tip| tip.id))
-}
-
-/// The commit of an operation with another one before it.
-fn commit_anew(
-    store: &Inner,
-    slot: &Slot,
-    before: Option<&Operation>,
-    ids: &[OperationId],
-    renamed: &HashMap<ObjectId, ObjectId>,
-    missing: &dyn Fn(&ObjectId) -> bool,
-) -> Commit {
-    let seq = ids.len() as u64;
-    let parent = before.map(|before| before.id.0);
-    let header = |name: &str, value: String| (name.to_owned(), value.into_bytes());
-    let mut commit = match slot {
-        Slot::Read(operation, commit) => {
-            let mut commit = commit.clone();
-            commit.parents = parent.into_iter().chain(commit.parents.iter().copied().skip(1)).collect();
-            if operation.checkpoint.is_some_and(|checkpoint| missing(&checkpoint.0)) {
-                // The tree is what is left of the checkpoint.
-                commit.parents.truncate(1);
-                set(&mut commit, "ckpt-operation", Some("repair".to_owned()));
-                set(&mut commit, "ckpt-checkpoint", None);
-            }
-            commit
-        }
-        Slot::Lost { checkpoint, .. } => {
-            let saved = before.map_or(0, |before| before.saved);
-            let is_manual = checkpoint.as_ref().is_some_and(|found| found.info.kind == CheckpointKind::Manual);
-            let kind = match (before, checkpoint) {
-                (None, _) => "create",
-                (Some(_), Some(_)) => "save",
-                (Some(_), None) => "repair",
-            };
-            let time = before.map_or(0, |before| before.time_ns);
-            let mut headers = vec![
-                header("ckpt-operation", kind.to_owned()),
-                header("ckpt-seq", String::new()),
-                header("ckpt-time", checkpoint.as_ref().map_or(time, |found| found.info.time_ns).to_string()),
-                header("ckpt-store", store.id.to_string()),
-                header("ckpt-saved", (saved + u64::from(is_manual)).to_string()),
-            ];
-            if checkpoint.is_some() && !is_manual {
-                headers.push(header("ckpt-checkpoint", "auto".to_owned()));
-            }
-            let head = match checkpoint {
-                Some(found) if is_manual => Some(found.info.id),
-                _ => before.and_then(|before| before.head),
-            };
-            let pointers = [
-                ("ckpt-head", head.map(|id| id.0)),
-                ("ckpt-undo", before.and_then(Operation::top_undo).map(|id| id.0)),
-                ("ckpt-redo", before.and_then(Operation::top_redo).filter(|_| !is_manual).map(|id| id.0)),
-            ];
-            headers.extend(pointers.into_iter().filter_map(|(name, id)| id.map(|id| header(name, id.to_string()))));
-            let tree = checkpoint.as_ref().map(|found| found.tree).or(before.map(|before| before.tree));
-            let facts = before.filter(|_| checkpoint.is_none()).and_then(|before| before.checkpoint);
-            Commit {
-                tree: tree.unwrap_or(ObjectId::EMPTY_TREE),
-                parents: parent
-                    .into_iter()
-                    .chain(checkpoint.as_ref().map(|found| found.info.id.0))
-                    .chain(facts.map(|id| id.0))
-                    .collect(),
-                seconds: time.div_euclid(1_000_000_000),
-                headers,
-                message: format!("{kind}: in place of an operation that was lost\n").into_bytes(),
-            }
-        }
-    };
-    set(&mut commit, "ckpt-seq", Some(seq.to_string()));
-    let skip = (seq > 0).then(|| ids.get(usize::try_from(seq & (seq - 1)).unwrap_or(0))).flatten();
-    set(&mut commit, "ckpt-skip", skip.map(ToString::to_string));
-    for name in ["ckpt-undo", "ckpt-redo", "ckpt-target"] {
-        if let Some(new) = commit.parsed::<ObjectId>(name).and_then(|id| renamed.get(&id)) {
-            set(&mut commit, name, Some(new.to_string()));
-        }
-    }
-    commit
-}
-
-/// Replaces the value of a header where it stands, or appends it; takes it away for `None`.
-fn set(commit: &mut Commit, name: &str, value: Option<String>) {
-    let place = commit.headers.iter_mut().find(|(known, _)| known == name);
-    match (place, value) {
-        (Some((_, old)), Some(value)) => *old = value.into_bytes(),
-        (None, Some(value)) => commit.headers.push((name.to_owned(), value.into_bytes())),
-        (_, None) => commit.headers.retain(|(known, _)| known != name),
-    }
-}
-
-/// Writes the ref where it cannot be read. Only for a ref that names nothing that can be read.
-pub(super) fn write_ref(session: &crate::session::Session<'_>, tip: OperationId) -> Result<()> {
-    let store = session.store;
-    let path = store.path.join(refs::TIMELINE);
-    let heads = match store.dir.open_beneath(b"refs/heads") {
-        Ok(heads) => heads,
-        Err(err) if err.kind() == std::io::ErrorKind::NotFound => {
-            let _ = store.dir.create_dir(b"refs", 0o700);
-            let refs = store.dir.open_dir(b"refs").context("open", store.path.join("refs"))?;
-            let _ = refs.create_dir(b"heads", 0o700);
-            let synced = refs.sync(store.options.durability).and_then(|()| store.dir.sync(store.options.durability));
-            synced.context("sync", store.path.join("refs"))?;
-            refs.open_dir(b"heads").context("open", store.path.join("refs/heads"))?
-        }
-        Err(err) => return Err(err).context("open", store.path.join("refs/heads")),
-    };
-    // Not in place: a temporary beside a ref is a ref to stock git.
-    let tmp = session.tmp_name("timeline");
-    let write = || -> std::io::Result<()> {
-        let mut file = store.own.create_new(&tmp, 0o600)?;
-        file.write_all(format!("{tip}\n").as_bytes())?;
-        file.sync(store.options.durability)?;
-        store.own.rename(&tmp, &heads, b"timeline")?;
-        heads.sync(store.options.durability)
-    };
-    write().context("write", path)
 }
