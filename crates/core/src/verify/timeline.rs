@@ -53,6 +53,8 @@ pub(super) struct Timeline {
 /// Reads what the ref reaches. What is lost of it is found out from all commits of the store.
 pub(super) fn read(store: &Inner, known: &HashSet<ObjectId>) -> Result<Timeline> {
     let mut reader = Reader { store, known, all: None, faults: Vec::new() };
+    // Before the ref, which others may be moving.
+    let cached = cached_operation(store)?;
     let named = match refs::read(&store.dir, &store.path) {
         Ok(named) => named,
         Err(Error::Store { .. }) => None,
@@ -60,7 +62,7 @@ pub(super) fn read(store: &Inner, known: &HashSet<ObjectId>) -> Result<Timeline>
     };
     let tip = named.map(|id| reader.operation(OperationId(id))).transpose()?.flatten();
     let reason = match (&tip, named) {
-        (Some((tip, _)), _) => reader.later_than(tip)?.map(|later| format!("it goes on to operation {later}")),
+        (Some((tip, _)), _) => reader.later_than(tip, cached)?.map(|later| format!("it goes on to operation {later}")),
         (None, Some(id)) => Some(format!("it names {id}, which cannot be read")),
         (None, None) => Some("it names no operation".to_owned()),
     };
@@ -220,8 +222,8 @@ impl Reader<'_> {
 
     /// Number of an operation after `tip` that the stat cache knows, which names only what was recorded: the ref may be an
     /// old one, from `packed-refs`.
-    fn later_than(&self, tip: &Operation) -> Result<Option<u64>> {
-        let Some((id, seq)) = cached_operation(self.store)?.filter(|(_, seq)| *seq > tip.seq) else { return Ok(None) };
+    fn later_than(&self, tip: &Operation, cached: Option<(OperationId, u64)>) -> Result<Option<u64>> {
+        let Some((id, seq)) = cached.filter(|(_, seq)| *seq > tip.seq) else { return Ok(None) };
         Ok(self.operation(id)?.map(|_| seq))
     }
 
