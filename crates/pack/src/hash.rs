@@ -1,5 +1,7 @@
 //! Hashing: SHA-1 with collision detection, as git does it.
 
+use sha1::{Digest, Sha1};
+
 use crate::{Error, Kind, ObjectId, Result};
 
 /// Hashes one object as it comes: `"<kind> <size>\0"`, then the content.
@@ -42,19 +44,18 @@ pub fn hash_object(kind: Kind, content: &[u8]) -> Result<ObjectId> {
     hasher.finish()
 }
 
-/// Checksum at the end of a pack or idx.
+/// Checksum at the end of a pack or idx. Without collision detection, as git takes it since 2.48: it tells damage, and
+/// whatever the file holds was hashed object by object.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Checksum(sha1dc::Hasher);
+pub(crate) struct Checksum(Sha1);
 
 impl Checksum {
     pub(crate) fn update(&mut self, bytes: &[u8]) {
         self.0.update(bytes);
     }
 
-    /// The digest. A detected collision is no error here: whatever the file holds was hashed object by object.
     pub(crate) fn finish(self) -> ObjectId {
-        let digest = self.0.finalize().unwrap_or_else(|collision| collision.digest());
-        ObjectId::from_bytes(digest.to_bytes())
+        ObjectId::from_bytes(self.0.finalize().into())
     }
 }
 
