@@ -23,7 +23,7 @@ const PIECE: usize = 256 << 10;
 /// An idx is read whole once it was asked about this part of its objects, and so often: each question reads about a hundred
 /// ids.
 const ASKED_PART: u32 = 256;
-const ASKED_OFTEN: u32 = 64;
+const ASKED_OFTEN: u32 = 8;
 
 /// A larger idx is never read whole, so that memory stays bounded.
 const WHOLE_IDX_BYTES: u64 = 64 << 20;
