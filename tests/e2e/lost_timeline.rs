@@ -9,7 +9,7 @@ use crate::sandbox::{Sandbox, steps_of};
 use crate::verify::{change, kinds, three, trees, verify};
 
 /// The operations on the timeline, oldest first.
-fn operations(sandbox: &Sandbox) -> Vec<String> {
+pub(crate) fn operations(sandbox: &Sandbox) -> Vec<String> {
     let log = sandbox.git_in_store(&["log", "--format=%H", "--first-parent", "--reverse", "timeline"]);
     log.lines().map(str::to_owned).collect()
 }
@@ -42,7 +42,7 @@ fn the_timeline_is_found_again_x4() {
 }
 
 /// Removes one object of a store, by unpacking all others into one pack.
-fn drop_objects(sandbox: &Sandbox, ids: &[&str]) {
+pub(crate) fn drop_objects(sandbox: &Sandbox, ids: &[&str]) {
     let store = sandbox.store();
     let kept = "git cat-file --batch-all-objects --batch-check='%(objectname)' | grep -v -e none";
     let without: String = ids.iter().map(|id| format!(" -e {id}")).collect();

@@ -13,6 +13,7 @@ mod editors;
 mod hostile;
 mod kills;
 mod limits;
+mod losses;
 mod many;
 mod power;
 mod sizes;
