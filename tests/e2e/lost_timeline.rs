@@ -130,6 +130,8 @@ enum Loss {
     Middle,
     /// That operation and the next one.
     Two,
+    /// The next one, so that nothing names that operation as its parent.
+    Next,
 }
 
 /// A command that was killed or failed may leave what it packed, with the number of what was recorded in its place.
@@ -154,7 +156,9 @@ fn what_was_never_recorded_takes_the_place_of_nothing_x4() {
         let _ = output.ok();
         for number in 1..=steps {
             // Half of them at each step, the others at the next.
-            for loss in if number % 2 == 0 { [Loss::Ref, Loss::Two] } else { [Loss::Tip, Loss::Middle] } {
+            for loss in
+                if number % 2 == 0 { [Loss::Ref, Loss::Two, Loss::Next] } else { [Loss::Tip, Loss::Middle, Loss::Next] }
+            {
                 let what = format!("{verb}, {action} at {number}, {loss:?}");
                 let sandbox = Sandbox::new();
                 let one = first(&sandbox);
@@ -164,7 +168,7 @@ fn what_was_never_recorded_takes_the_place_of_nothing_x4() {
                 sandbox.expect_damage();
                 let lost = operations(&sandbox).pop().unwrap();
                 let mut last = "acknowledged";
-                if matches!(loss, Loss::Middle | Loss::Two) {
+                if matches!(loss, Loss::Middle | Loss::Two | Loss::Next) {
                     let _ = sandbox.ckpt(&format!("reset {one}")).ok();
                     let next = operations(&sandbox).pop().unwrap();
                     let _ = sandbox.ckpt(&format!("reset {acknowledged}")).ok();
@@ -172,7 +176,12 @@ fn what_was_never_recorded_takes_the_place_of_nothing_x4() {
                     sandbox.save("last");
                     last = "last";
                     let both = [lost.as_str(), next.as_str()];
-                    drop_objects(&sandbox, if matches!(loss, Loss::Two) { &both } else { &both[..1] });
+                    let dropped = match loss {
+                        Loss::Two => &both[..],
+                        Loss::Next => &both[1..],
+                        _ => &both[..1],
+                    };
+                    drop_objects(&sandbox, dropped);
                 } else if matches!(loss, Loss::Tip) {
                     drop_objects(&sandbox, &[&lost]);
                 } else {

@@ -32,7 +32,7 @@ fn lived(random: &mut Random) -> (Sandbox, BTreeMap<String, Tree>) {
         let call = sandbox.call(words.split(' '));
         let output = if random.below(2) == 0 {
             let at = 1 + random.below(STEPS) as u64;
-            call.fault(at, *random.pick(&["kill", "eio"])).run()
+            call.fault(at, if random.below(2) == 0 { "kill" } else { "eio" }).run()
         } else {
             call.run()
         };
