@@ -156,13 +156,23 @@ impl All {
         found.filter(|checkpoint| !self.told.contains(&checkpoint.info.id))
     }
 
+    /// Whether the operation that this one came after lost its number to a later one: then neither was recorded.
+    fn is_left_over(&self, operation: &Operation) -> bool {
+        let Some(below) = operation.seq.checked_sub(1) else { return false };
+        let found = || self.operations.get(&below).into_iter().flatten().map(|(operation, _)| operation);
+        found().find(|it| Some(it.id) == operation.parent).is_some_and(|parent| {
+            found().any(|it| it.time_ns > parent.time_ns)
+                || self.orphans(below).any(|it| it.info.time_ns > parent.time_ns)
+        })
+    }
+
     /// The end of the timeline: of those whose number is as high as that of the highest, but for what a failed command left,
     /// the latest.
     fn newest(&self) -> Option<End<'_>> {
         let operations = || self.operations.values().flatten().map(|(operation, _)| operation);
         let parents: HashSet<OperationId> = operations().filter_map(|operation| operation.parent).collect();
         let of_operations = operations()
-            .filter(|operation| !parents.contains(&operation.id))
+            .filter(|operation| !parents.contains(&operation.id) && !self.is_left_over(operation))
             .map(|operation| (operation.seq, operation.time_ns, End::Operation(operation)));
         let of_checkpoints = self
             .checkpoints
@@ -183,6 +193,7 @@ impl All {
         let checkpoint = self.orphans(seq).max_by_key(|it| (is_named(it.info.id), it.info.time_ns));
         // Whatever operation can be read at this number is another one than that whose id is known.
         let operations = self.operations.get(&seq).into_iter().flatten().filter(|_| id.is_none());
+        let operations = operations.filter(|(operation, _)| !self.is_left_over(operation));
         let key = |operation: &Operation| {
             let saved = operation.checkpoint.filter(|_| operation.kind == OperationKind::Save);
             (recorded.contains(&operation.id.0) || saved.is_some_and(is_named), operation.time_ns)
