@@ -59,7 +59,7 @@ pub(crate) fn drop_objects(sandbox: &Sandbox, ids: &[&str]) {
 
 #[test]
 fn a_lost_operation_or_checkpoint_is_replaced_by_one_that_says_so() {
-    for what in ["operation", "checkpoint", "both", "create"] {
+    for what in ["operation", "checkpoint", "both", "create", "head"] {
         let sandbox = Sandbox::new();
         let ids = three(&sandbox);
         let _ = sandbox.ckpt(&format!("reset {}", ids[0])).ok();
@@ -70,6 +70,7 @@ fn a_lost_operation_or_checkpoint_is_replaced_by_one_that_says_so() {
             "operation" => vec![operations[2].as_str()],
             "checkpoint" => vec![ids[1].as_str()],
             "create" => vec![operations[0].as_str()],
+            "head" => vec![ids[2].as_str()],
             _ => vec![operations[2].as_str(), ids[1].as_str()],
         };
         sandbox.expect_damage();
@@ -79,13 +80,22 @@ fn a_lost_operation_or_checkpoint_is_replaced_by_one_that_says_so() {
         let (output, store) = verify(&sandbox, "--repair");
         let is_whole = matches!(what, "operation" | "create");
         assert_eq!(output.code, Some(if is_whole { 0 } else { 3 }), "{what}: {store}");
+        let gone = match what {
+            "operation" | "create" => None,
+            "head" => Some(2),
+            _ => Some(1),
+        };
         let lost: Vec<&Value> = store["lost"].as_array().unwrap().iter().map(|lost| &lost["checkpoint"]).collect();
-        assert_eq!(lost, if is_whole { vec![] } else { vec![ids[1].as_str()] }, "{what}: {store}");
+        assert_eq!(lost, gone.map(|gone| ids[gone].as_str()).into_iter().collect::<Vec<_>>(), "{what}: {store}");
+        let _ = sandbox.ckpt("verify --full").ok();
         sandbox.git_in_store(&["fsck", "--full", "--strict"]);
-        let _ = sandbox.ckpt("ls -a").ok();
+        for words in ["ls -a", "status", "diff"] {
+            let _ = sandbox.ckpt(words).ok();
+        }
         let restored = trees(&sandbox, &ids);
-        assert_eq!((&restored[0], &restored[2]), (&expected[0], &expected[2]), "{what}");
-        assert_eq!(restored[1], expected[1].clone().filter(|_| is_whole), "{what}");
+        for (number, restored) in restored.iter().enumerate() {
+            assert_eq!(*restored, expected[number].clone().filter(|_| gone != Some(number)), "{what}: {number}");
+        }
         sandbox.write("a", "after the repair");
         sandbox.save("after");
         let _ = sandbox.ckpt("verify --full").ok();
@@ -233,6 +243,64 @@ fn what_has_no_place_stands_on_the_timeline_again_x4() {
     assert_eq!(holders(&sandbox, "one"), ["one"]);
     let _ = sandbox.ckpt(&format!("show {two}")).ok();
     let _ = sandbox.ckpt("verify --full").ok();
+}
+
+/// Not even the stat cache is left to tell that more was recorded.
+#[test]
+fn an_old_value_of_the_ref_hides_nothing_without_a_cache_x4() {
+    let sandbox = Sandbox::new();
+    sandbox.write("a", "one");
+    sandbox.save("one");
+    let timeline = sandbox.store().join("refs/heads/timeline");
+    let old = fs::read(&timeline).unwrap();
+    for text in ["two", "three"] {
+        sandbox.write("a", text);
+        sandbox.save(text);
+    }
+    let listed = sandbox.ckpt("ls -a -q").ok().out();
+    sandbox.expect_damage();
+    fs::write(&timeline, old).unwrap();
+    for name in ["stat-cache", "stat-cache-changes"] {
+        let _ = fs::remove_file(sandbox.store().join("ckpt").join(name));
+    }
+    let (output, store) = verify(&sandbox, "");
+    assert_eq!((output.code, kinds(&store)), (Some(3), vec!["damaged-timeline".to_owned()]), "{store}");
+    let _ = sandbox.ckpt("verify --repair").ok();
+    assert_eq!(sandbox.ckpt("ls -a -q").ok().out(), listed);
+    let _ = sandbox.ckpt("verify --full").ok();
+}
+
+/// What a killed save left fits no number below a checkpoint that was made after another head.
+#[test]
+fn a_killed_save_stands_for_no_lost_reset_x4() {
+    let begun = || {
+        let sandbox = Sandbox::new();
+        sandbox.write("a", "one");
+        let one = sandbox.save("one");
+        sandbox.write("a", "two");
+        let two = sandbox.save("two");
+        let _ = sandbox.ckpt(&format!("reset {one}")).ok();
+        sandbox.write("a", "ghost");
+        (sandbox, two)
+    };
+    let (_, steps) = steps_of(begun().0.call(["save", "ghost"]));
+    for number in 1..=steps {
+        let (sandbox, two) = begun();
+        let _ = sandbox.call(["save", "ghost"]).fault(number, "kill").run().killed();
+        let was_recorded = sandbox.ckpt("ls -a").ok().out().contains("ghost");
+        sandbox.write("a", "one");
+        let _ = sandbox.ckpt(&format!("reset {two}")).ok();
+        sandbox.write("a", "last");
+        sandbox.save("last");
+        sandbox.expect_damage();
+        let operations = operations(&sandbox);
+        let lost: Vec<&str> = operations.iter().rev().take(2).map(String::as_str).collect();
+        drop_objects(&sandbox, &lost);
+        let repaired = sandbox.ckpt("verify --full --repair").ok();
+        let listed = sandbox.ckpt("ls").ok().out();
+        assert!(was_recorded || !listed.contains("ghost"), "{number}: {repaired}{listed}");
+        assert!(repaired.all().matches("damaged-timeline").count() >= 2, "both are named: {repaired}");
+    }
 }
 
 /// `git pack-refs` leaves an old value behind, which comes back when the file of the ref goes.

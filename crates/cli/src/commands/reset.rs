@@ -8,8 +8,8 @@ use crate::restore::{self, Restored};
 /// Bring the whole workspace back to a checkpoint
 ///
 /// All files become as they were at REV, which becomes head; files made since go. Ignored files that the checkpoint does
-/// not hold, and what it left out, are not touched. What stands there now is saved first, so that `ckpt undo` takes it back. Without REV the
-/// workspace goes back to the last checkpoint.
+/// not hold, and what it left out, are not touched. What stands there now is saved first, so that `ckpt undo` takes it
+/// back. Without REV the workspace goes back to the last checkpoint.
 ///
 /// Prints what changed on stdout. A path that cannot be brought back is a conflict, stays as it is, and makes the exit
 /// code 3.

@@ -71,6 +71,13 @@ impl Reach {
             store.interrupted()?;
             let Slot::Read(operation, _) = slot else { continue };
             let mut roots = Vec::new();
+            // Head is the checkpoint of an operation before; of none only where that lost it, and its name stayed.
+            if let Some(id) = operation.head.filter(|id| !seen.contains(id) && operation.checkpoint != Some(*id))
+                && found(Checkpoint::require(walk.objects, id, store.id))?.is_none()
+            {
+                walk.miss(id.0)?;
+                lost.push(Lost { holder: Holder::Checkpoint(id), path: None, object: id.0 });
+            }
             if let Some(id) = operation.checkpoint
                 && seen.insert(id)
             {

@@ -14,9 +14,9 @@ use crate::state::ObjectSink;
 use crate::store::Inner;
 use crate::{CheckpointId, CheckpointKind, Error, ObjectId, Operation, OperationId, Result, refs};
 
-/// Packs the timeline anew from the first operation on that is lost, or whose checkpoint is; the rest stays as it is.
-/// The checkpoints `beside` it come after its end, as safety checkpoints: their numbers are taken, and what they hold is not to
-/// be lost. `None` when nothing has to change.
+/// Packs the timeline anew from the first operation on that is lost, or whose checkpoint or head is; the rest stays as it
+/// is. The checkpoints `beside` it come after its end, as safety checkpoints: their numbers are taken, and what they hold is
+/// not to be lost. `None` when nothing has to change.
 pub(super) fn rebuild(
     store: &Inner,
     ingest: &StoreIngest<'_>,
@@ -25,7 +25,9 @@ pub(super) fn rebuild(
     missing: &dyn Fn(&ObjectId) -> bool,
 ) -> Result<Option<Rebuilt>> {
     let is_sound = |slot: &Slot| match slot {
-        Slot::Read(operation, _) => !operation.checkpoint.is_some_and(|checkpoint| missing(&checkpoint.0)),
+        Slot::Read(operation, _) => {
+            ![operation.checkpoint, operation.head].into_iter().flatten().any(|checkpoint| missing(&checkpoint.0))
+        }
         Slot::Lost { .. } => false,
     };
     if slots.iter().all(is_sound) && beside.is_empty() {
@@ -103,6 +105,11 @@ fn commit_anew(
                 commit.parents.truncate(1);
                 set(&mut commit, "ckpt-operation", Some("repair".to_owned()));
                 set(&mut commit, "ckpt-checkpoint", None);
+            }
+            if operation.head.is_some_and(|head| missing(&head.0)) {
+                // Nobody could save or leave any more; the head before it is there, or was put in like this.
+                let head = before.and_then(|before| before.head);
+                set(&mut commit, "ckpt-head", head.map(|head| head.to_string()));
             }
             commit
         }

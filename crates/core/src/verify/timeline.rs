@@ -9,7 +9,7 @@ use crate::checkpoint::Checkpoint;
 use crate::commit::Commit;
 use crate::snapshot::cached_operation;
 use crate::store::Inner;
-use crate::{CheckpointId, Error, ObjectId, Operation, OperationId, OperationKind, Result, refs};
+use crate::{CheckpointId, CheckpointKind, Error, ObjectId, Operation, OperationId, OperationKind, Result, refs};
 
 /// What stands at one place of the timeline.
 pub(super) enum Slot {
@@ -82,7 +82,7 @@ pub(super) fn read(store: &Inner, known: &HashSet<ObjectId>) -> Result<Timeline>
     }
     let mut recorded = HashSet::new();
     while let Some((seq, id)) = next {
-        let slot = reader.slot(seq, id, &recorded)?;
+        let slot = reader.slot(seq, &Trace { id, head: head_below(slots.last()), recorded: &recorded })?;
         next = match &slot {
             Slot::Read(operation, _) => {
                 recorded.extend(names(operation));
@@ -93,13 +93,32 @@ pub(super) fn read(store: &Inner, known: &HashSet<ObjectId>) -> Result<Timeline>
         slots.push(slot);
     }
     slots.reverse();
+    let is_whole = reason.is_none() && slots.iter().all(|slot| matches!(slot, Slot::Read(..)));
     let newest = slots.iter().rev().find_map(|slot| match slot {
         Slot::Read(operation, _) => Some(operation.id),
         Slot::Lost { .. } => None,
     });
     let tip = if reason.is_none() { Tip::Named } else { newest.map_or(Tip::Nowhere, Tip::Found) };
-    let beside = reader.name_those_beside(&slots);
+    let beside = if is_whole { Vec::new() } else { reader.name_those_beside(&slots) };
     Ok(Timeline { tip, slots, beside, faults: reader.faults })
+}
+
+/// What is known of an operation from those after it.
+struct Trace<'a> {
+    /// Its id, where the next one is there and names it.
+    id: Option<OperationId>,
+    /// Head after it, where that is known.
+    head: Option<Option<CheckpointId>>,
+    /// What operations of the timeline name.
+    recorded: &'a HashSet<ObjectId>,
+}
+
+/// Head before the operation of `slot`, as far as its checkpoint tells where it is lost: that was made after head.
+fn head_below(slot: Option<&Slot>) -> Option<Option<CheckpointId>> {
+    match slot? {
+        Slot::Lost { checkpoint, .. } => checkpoint.as_ref().map(|checkpoint| checkpoint.info.previous),
+        Slot::Read(..) => None,
+    }
 }
 
 /// Ids of the operations and checkpoints that an operation of the timeline names: they are of the timeline too.
@@ -186,17 +205,26 @@ impl All {
         ends.max_by_key(|(seq, time_ns, _)| (*time_ns, *seq)).map(|(.., end)| end)
     }
 
-    /// What stands for number `seq`: operation `id`, which is lost, or, where its id is not known, whichever was recorded.
-    fn slot(&self, seq: u64, id: Option<OperationId>, recorded: &HashSet<ObjectId>) -> Slot {
+    /// What stands for number `seq`: whichever of those that fit the trace was recorded.
+    fn slot(&self, seq: u64, trace: &Trace<'_>) -> Slot {
         let is_named =
-            |checkpoint: CheckpointId| recorded.contains(&checkpoint.0) || self.previous.contains(&checkpoint);
-        let checkpoint = self.orphans(seq).max_by_key(|it| (is_named(it.info.id), it.info.time_ns));
+            |checkpoint: CheckpointId| trace.recorded.contains(&checkpoint.0) || self.previous.contains(&checkpoint);
+        let makes_head = |checkpoint: &Checkpoint| {
+            checkpoint.info.kind != CheckpointKind::Manual
+                || trace.head.is_none_or(|head| head == Some(checkpoint.info.id))
+        };
+        let checkpoint = self
+            .orphans(seq)
+            .filter(|checkpoint| makes_head(checkpoint))
+            .max_by_key(|it| (is_named(it.info.id), it.info.time_ns));
         // Whatever operation can be read at this number is another one than that whose id is known.
-        let operations = self.operations.get(&seq).into_iter().flatten().filter(|_| id.is_none());
-        let operations = operations.filter(|(operation, _)| !self.is_left_over(operation));
+        let operations = self.operations.get(&seq).into_iter().flatten().filter(|_| trace.id.is_none());
+        let operations = operations.filter(|(operation, _)| {
+            !self.is_left_over(operation) && trace.head.is_none_or(|head| head == operation.head)
+        });
         let key = |operation: &Operation| {
             let saved = operation.checkpoint.filter(|_| operation.kind == OperationKind::Save);
-            (recorded.contains(&operation.id.0) || saved.is_some_and(is_named), operation.time_ns)
+            (trace.recorded.contains(&operation.id.0) || saved.is_some_and(is_named), operation.time_ns)
         };
         let operation = operations.max_by_key(|(operation, _)| key(operation));
         match (operation, checkpoint) {
@@ -205,8 +233,28 @@ impl All {
             {
                 Slot::Read(Box::new(operation.clone()), commit.clone())
             }
-            (_, checkpoint) => Slot::Lost { id, checkpoint: checkpoint.cloned().map(Box::new) },
+            (_, checkpoint) => Slot::Lost { id: trace.id, checkpoint: checkpoint.cloned().map(Box::new) },
         }
+    }
+
+    /// Number of the last of the operations that come after `tip` one by one, if these are more than what one command may
+    /// have left: a save, or a restore with the save before it.
+    fn beyond(&self, tip: &Operation) -> Option<u64> {
+        let (mut seq, mut ids) = (tip.seq, HashSet::from([tip.id]));
+        let mut is_save = false;
+        loop {
+            let next = self.operations.get(&(seq + 1)).into_iter().flatten().map(|(operation, _)| operation);
+            let next: Vec<&Operation> =
+                next.filter(|operation| operation.parent.is_some_and(|parent| ids.contains(&parent))).collect();
+            if next.is_empty() {
+                break;
+            }
+            is_save = next.iter().any(|operation| operation.kind == OperationKind::Save);
+            ids = next.iter().map(|operation| operation.id).collect();
+            seq += 1;
+        }
+        let steps = seq - tip.seq;
+        (steps > LEFT_OVER + 1 || steps == LEFT_OVER + 1 && is_save).then_some(seq)
     }
 }
 
@@ -231,23 +279,29 @@ impl Reader<'_> {
             .filter(|(operation, _)| operation.store == self.store.id))
     }
 
-    /// Number of an operation after `tip` that the stat cache knows, which names only what was recorded: the ref may be an
-    /// old one, from `packed-refs`.
-    fn later_than(&self, tip: &Operation, cached: Option<(OperationId, u64)>) -> Result<Option<u64>> {
-        let Some((id, seq)) = cached.filter(|(_, seq)| *seq > tip.seq) else { return Ok(None) };
-        Ok(self.operation(id)?.map(|_| seq))
+    /// Number of an operation after `tip`, where one is known to have been recorded: the ref may be an old one, from
+    /// `packed-refs`. The stat cache knows, which names nothing else; without it all are looked at.
+    fn later_than(&mut self, tip: &Operation, cached: Option<(OperationId, u64)>) -> Result<Option<u64>> {
+        match cached {
+            Some((id, seq)) if seq > tip.seq => Ok(self.operation(id)?.map(|_| seq)),
+            Some(_) => Ok(None),
+            None => Ok(self.all()?.beyond(tip)),
+        }
     }
 
-    /// What stands for number `seq`, where operation `id` stood if that is known.
-    fn slot(&mut self, seq: u64, id: Option<OperationId>, recorded: &HashSet<ObjectId>) -> Result<Slot> {
-        if let Some(id) = id {
-            if let Some((operation, commit)) = self.operation(id)?.filter(|(operation, _)| operation.seq == seq) {
-                return Ok(Slot::Read(Box::new(operation), commit));
-            }
-            let reason = format!("operation {seq} of it cannot be read");
-            self.fault(self.store.path.join(refs::TIMELINE), Some(id.0), reason);
+    /// What stands for number `seq`.
+    fn slot(&mut self, seq: u64, trace: &Trace<'_>) -> Result<Slot> {
+        if let Some(id) = trace.id
+            && let Some((operation, commit)) = self.operation(id)?.filter(|(operation, _)| operation.seq == seq)
+        {
+            return Ok(Slot::Read(Box::new(operation), commit));
         }
-        Ok(self.all()?.slot(seq, id, recorded))
+        let slot = self.all()?.slot(seq, trace);
+        if let Slot::Lost { id, .. } = &slot {
+            let reason = format!("operation {seq} of it cannot be read");
+            self.fault(self.store.path.join(refs::TIMELINE), id.map(|id| id.0), reason);
+        }
+        Ok(slot)
     }
 
     /// Every operation and checkpoint in the store. Reads the header of each object, so it is asked only when needed.
