@@ -58,6 +58,13 @@ pub(crate) fn cut(path: &Path) {
     fs::write(path, "").unwrap();
 }
 
+/// Removes a pack with all its files, by the name of its idx or of any other.
+pub(crate) fn lose_pack(file: &Path) {
+    for extension in ["idx", "keep", "pack"] {
+        fs::remove_file(file.with_extension(extension)).unwrap();
+    }
+}
+
 /// Damages a file by its loss.
 pub(crate) fn lose(path: &Path) {
     fs::remove_file(path).unwrap();

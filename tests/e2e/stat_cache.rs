@@ -3,7 +3,7 @@
 
 use std::fs;
 
-use crate::damage::{cut, idx_with, lose, nul, with_extension};
+use crate::damage::{cut, idx_with, lose, lose_pack, nul, with_extension};
 use crate::mounts::with_mounts;
 use crate::sandbox::{Sandbox, skip};
 
@@ -124,9 +124,7 @@ fn a_lost_operation_costs_nobody_more_than_the_cache_c36() {
         }
     }
     for pack in of_second {
-        for extension in ["idx", "keep", "pack"] {
-            fs::remove_file(pack.with_extension(extension)).unwrap();
-        }
+        lose_pack(&pack);
     }
     sandbox.write("d/new", "new");
     let status = sandbox.ckpt("status").ok();

@@ -349,9 +349,7 @@ fn a_lost_empty_tree_is_named_and_packed_again_x4() {
     sandbox.save("second");
     let store = sandbox.store();
     let idx = crate::damage::idx_with(&store, "4b825dc642cb6eb9a060e54bf8d69288fbee4904");
-    for extension in ["idx", "keep", "pack"] {
-        fs::remove_file(idx.with_extension(extension)).unwrap();
-    }
+    crate::damage::lose_pack(&idx);
     let _ = sandbox.ckpt("verify --repair");
     let _ = sandbox.ckpt("verify --full").ok();
     sandbox.git_in_store(&["fsck", "--full", "--strict"]);
