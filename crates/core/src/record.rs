@@ -5,7 +5,7 @@ use ckpt_pack::{FinishedPack, Kind};
 use crate::checkpoint::{Checkpoint, NewCheckpoint};
 use crate::objects::pack_error;
 use crate::session::Session;
-use crate::snapshot::{STAT_CACHE, STAT_CACHE_CHANGES, Snapshot, StoreIngest};
+use crate::snapshot::{NextCache, STAT_CACHE, STAT_CACHE_CHANGES, StoreIngest};
 use crate::state::{Encoded, ObjectSink, encode_facts_commit};
 use crate::timeline::NewOperation;
 use crate::{ChangeCounts, CheckpointKind, Durability, Error, Operation, OperationKind, Result};
@@ -103,11 +103,27 @@ impl Session<'_> {
             .map_err(|err| pack_error(&self.store.path.join("objects"), err))?;
         self.store.objects.refresh()
     }
+
+    /// Publishes the same, and makes the next stat cache meanwhile, by `make`, where `is_large` says that it is worth a thread.
+    pub(crate) fn publish_beside(
+        &self,
+        packs: Vec<FinishedPack>,
+        ingest: StoreIngest<'_>,
+        is_large: bool,
+        make: impl FnOnce() -> Option<NextCache> + Send,
+    ) -> Result<Option<NextCache>> {
+        if is_large && self.store.options.threads_for(2) > 1 {
+            let (published, cache) = ckpt_fs::beside(|| self.publish(packs, ingest), make);
+            return published.map(|()| cache);
+        }
+        self.publish(packs, ingest)?;
+        Ok(make())
+    }
 }
 
 /// Writes the stat cache. It is disposable: a failure costs the next save some reading, and is no failure of this one.
-pub(crate) fn write_cache(session: &Session<'_>, snapshot: &Snapshot, operation: &Operation) {
-    if let Some((name, parts)) = snapshot.next_cache(session.store, operation, session.locked_ns) {
+pub(crate) fn write_cache(session: &Session<'_>, cache: Option<NextCache>, operation: &Operation) {
+    if let Some((name, parts)) = cache.and_then(|cache| cache.encode(session.store, operation, session.locked_ns)) {
         let parts = parts.each_ref().map(Vec::as_slice);
         let own = &session.store.own;
         let written = own.write_parts_atomic(&session.tmp_name(name), name.as_bytes(), &parts, Durability::None);

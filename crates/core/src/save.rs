@@ -282,7 +282,7 @@ fn save(session: &Session<'_>, options: &SaveOptions) -> Result<Saved> {
             false
         };
         if is_held && snapshot.read_much() {
-            write_cache(session, &snapshot, &tip);
+            write_cache(session, snapshot.next_cache(), &tip);
         }
         session.update_record()?;
         return Ok(saved);
@@ -313,9 +313,11 @@ fn save(session: &Session<'_>, options: &SaveOptions) -> Result<Saved> {
     if tip.kind == OperationKind::Create {
         sync_names(&store.layout.checkpoint_dir, store.options.durability)?;
     }
-    session.publish(packs, ingest)?;
+    let is_large = snapshot.read_much();
+    // What was seen is needed for nothing else; letting go of it takes some time as well.
+    let cache = session.publish_beside(packs, ingest, is_large, move || snapshot.next_cache())?;
     session.move_timeline_or_stop(tip.id, operation.id)?;
-    write_cache(session, &snapshot, &operation);
+    write_cache(session, cache, &operation);
     session.update_record()?;
     merge_packs(session);
     saved.id = checkpoint.info.id;

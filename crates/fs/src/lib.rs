@@ -28,7 +28,7 @@ pub use durable::Durability;
 pub use entries::{Entries, Entry};
 pub use lock::{Lock, LockError};
 pub use new_file::NewFile;
-pub use parallel::in_parallel;
+pub use parallel::{beside, in_parallel};
 pub use stat::{FileKind, Stat};
 pub use system::{
     Space, boot_id, handles, is_network_fs, process_name, random_bytes, require_handles, space, token, user_id,

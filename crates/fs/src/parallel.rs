@@ -34,6 +34,22 @@ pub fn in_parallel<P: Send, R: Send>(parts: impl IntoIterator<Item = P>, work: i
     })
 }
 
+/// Does `other` in a thread of its own beside `work`, and gives both results. Where the system gives no thread, one comes after
+/// the other. A panic of either goes on in the caller once both have ended.
+pub fn beside<R, O: Send>(work: impl FnOnce() -> R, other: impl FnOnce() -> O + Send) -> (R, O) {
+    let other = Mutex::new(Some(other));
+    let take = || other.lock().unwrap_or_else(PoisonError::into_inner).take();
+    scope(|scope| {
+        let thread = Builder::new().spawn_scoped(scope, || take().map(|other| other()));
+        let result = work();
+        let beside = match thread.map(ScopedJoinHandle::join) {
+            Ok(joined) => joined.unwrap_or_else(|panic| resume_unwind(panic)),
+            Err(_) => take().map(|other| other()),
+        };
+        (result, beside.expect("it is done once, by the thread or without it"))
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use std::thread::current;
@@ -49,7 +65,14 @@ mod tests {
     }
 
     #[test]
+    fn what_goes_beside_has_a_thread_of_its_own() {
+        let (here, there) = beside(|| current().id(), || current().id());
+        assert!(here == current().id() && there != here);
+    }
+
+    #[test]
     fn a_panic_goes_on_in_the_caller() {
+        assert!(std::panic::catch_unwind(|| beside(|| 1, || assert_eq!(1, 2))).is_err());
         let caught = std::panic::catch_unwind(|| in_parallel(0..3, |number| assert_ne!(number, 2)));
         assert!(caught.is_err());
     }

@@ -25,7 +25,7 @@ use crate::layout::WorktreeRecord;
 use crate::record::{NewState, merge_packs, put_checkpoint, put_operation, put_save, write_cache};
 use crate::session::Session;
 use crate::snapshot::rules::Rules;
-use crate::snapshot::{Against, Ingest, StoreIngest, discover_rules};
+use crate::snapshot::{Against, Ingest, Snapshot, StoreIngest, discover_rules};
 use crate::state::{self, Change, Encoded, Entry, Node, encode_facts_commit};
 use crate::store::Inner;
 use crate::timeline::NewOperation;
@@ -133,12 +133,12 @@ pub(crate) fn run<'a>(session: &Session<'a>, restore: &Restore<'a>) -> Result<Re
     let result = result_state(store, &prepared, &[])?;
     let operation = put_restore(session, &ingest, restore, &result, begun, safety.id)?;
     store.interrupted()?;
-    session.publish(Vec::new(), ingest)?;
+    let snapshot = prepared.present.snapshot.as_ref().filter(|_| safety.operation.is_some());
+    let is_large = snapshot.is_some_and(Snapshot::read_much);
+    let cache = session.publish_beside(Vec::new(), ingest, is_large, || snapshot.and_then(Snapshot::next_cache))?;
     if let Some(safety) = &safety.operation {
         session.move_timeline_or_stop(tip.id, safety.id)?;
-        if let Some(snapshot) = &prepared.present.snapshot {
-            write_cache(session, snapshot, safety);
-        }
+        write_cache(session, cache, safety);
     }
     session.update_record()?;
     held::check_state(store, safety.id, &prepared.planned.steps)?;

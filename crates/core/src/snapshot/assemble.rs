@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use ckpt_fs::FileKind;
 
-use super::looked::Walked;
+use super::looked::state_entry;
 use super::outcome::Outcome;
 use super::stat_cache::{CacheBuilder, CacheEntry, EntryState, NONE, StatCache};
 use super::walk::Seen;
@@ -24,8 +24,9 @@ pub(super) fn state(seen: &Seen, cache: Option<&StatCache>) -> Node {
             Outcome::Clean { cached, children } => clean_node(seen, cache, *cached, children, &mut nodes, number),
             Outcome::Fresh { entries, .. } => {
                 let mut listing = Listing::of_slot(number);
+                listing.entries.reserve_exact(entries.len());
                 for walked in entries {
-                    add(seen, &mut listing, walked, &mut nodes);
+                    add(seen, &mut listing, &walked.name, &walked.entry, walked.kept.as_deref(), &mut nodes);
                 }
                 Node::Loaded(Arc::new(listing))
             }
@@ -37,21 +38,28 @@ pub(super) fn state(seen: &Seen, cache: Option<&StatCache>) -> Node {
 }
 
 /// Puts an entry into the listing of its directory.
-fn add(seen: &Seen, listing: &mut Listing, walked: &Walked, nodes: &mut [Option<Node>]) {
-    match walked.entry.state {
+fn add(
+    seen: &Seen,
+    listing: &mut Listing,
+    name: &[u8],
+    entry: &CacheEntry,
+    kept: Option<&Entry>,
+    nodes: &mut [Option<Node>],
+) {
+    match entry.state {
         EntryState::Ignored => {}
-        EntryState::Omitted(reason) => omit(listing, walked.name.clone(), reason, walked.kept.as_deref()),
-        EntryState::Captured if walked.entry.kind == FileKind::Dir => {
-            let slot = walked.entry.dir as usize;
+        EntryState::Omitted(reason) => omit(listing, name.to_vec(), reason, kept),
+        EntryState::Captured if entry.kind == FileKind::Dir => {
+            let slot = entry.dir as usize;
             match (seen.outcomes.get(slot), nodes.get_mut(slot).and_then(Option::take)) {
-                (_, Some(node)) => listing.entries.push(walked.to_entry(Some(node))),
+                (_, Some(node)) => listing.entries.push(state_entry(name, entry, Some(node))),
                 (Some(Outcome::Omitted { reason, kept }), None) => {
-                    omit(listing, walked.name.clone(), *reason, kept.as_deref());
+                    omit(listing, name.to_vec(), *reason, kept.as_deref());
                 }
                 _ => {}
             }
         }
-        EntryState::Captured => listing.entries.push(walked.to_entry(None)),
+        EntryState::Captured => listing.entries.push(state_entry(name, entry, None)),
     }
 }
 
@@ -85,12 +93,12 @@ fn clean_node(
         return Node::Stored(stored_of(dir.encoded));
     }
     let mut listing = Listing::of_slot(number);
+    listing.entries.reserve_exact(dir.count as usize);
     for (name, mut entry) in entries_of(cache, dir.first, dir.count) {
         if let Some(slot) = slot_of(children, entry.1) {
             entry.0.dir = slot;
         }
-        let walked = Walked { name: name.to_vec(), entry: entry.0, kept: None };
-        add(seen, &mut listing, &walked, nodes);
+        add(seen, &mut listing, name, &entry.0, None, nodes);
     }
     Node::Loaded(Arc::new(listing))
 }
@@ -104,6 +112,7 @@ pub(super) fn before(seen: &Seen, cache: &StatCache, slot: u32, stored: &Stored)
     };
     let dir = cache.dir(cached).filter(|dir| stored_of(dir.encoded) == *stored)?;
     let mut listing = Listing::default();
+    listing.entries.reserve_exact(dir.count as usize);
     for (name, (entry, _)) in entries_of(cache, dir.first, dir.count) {
         let node = match entry.state {
             EntryState::Ignored => continue,
@@ -113,7 +122,7 @@ pub(super) fn before(seen: &Seen, cache: &StatCache, slot: u32, stored: &Stored)
             }
             EntryState::Captured => None,
         };
-        listing.entries.push(Walked { name: name.to_vec(), entry, kept: None }.to_entry(node));
+        listing.entries.push(state_entry(name, &entry, node));
     }
     Some(listing)
 }

@@ -1,6 +1,6 @@
 //! The files of the stat cache in a store: which are read, whether they are believed, and which is written.
 
-use super::stat_cache::{CacheBasis, StatCache};
+use super::stat_cache::{CacheBasis, CacheBuilder, StatCache};
 use super::{Snapshot, assemble};
 use crate::error::Context;
 use crate::layout::OWN;
@@ -26,11 +26,34 @@ struct Found {
     damaged: Option<&'static str>,
 }
 
+/// The next stat cache, or what changes in the one before, but for what it will rest on.
+pub(crate) struct NextCache {
+    name: &'static str,
+    builder: CacheBuilder,
+}
+
 impl Snapshot {
-    /// The stat cache for the state that `operation` stands for: the name of the file to write, and its bytes in parts. `None`
-    /// when none can be made.
-    pub(crate) fn next_cache(
-        &self,
+    /// The next stat cache of what was seen. `None` when none can be made.
+    pub(crate) fn next_cache(&self) -> Option<NextCache> {
+        let changes = self.old_cache.as_ref().and_then(|old| {
+            let limit = old.base_bytes() / CHANGES_PART + CHANGES_BYTES;
+            assemble::changes(&self.seen, old, &self.ids, limit)
+        });
+        Some(match changes {
+            Some(builder) => NextCache { name: STAT_CACHE_CHANGES, builder },
+            None => {
+                let builder = assemble::cache(&self.seen, self.old_cache.as_ref(), &self.ids)?;
+                NextCache { name: STAT_CACHE, builder }
+            }
+        })
+    }
+}
+
+impl NextCache {
+    /// The stat cache for the state that `operation` stands for, which the packs of now hold: the name of the file to write, and
+    /// its bytes in parts. `None` when its numbers are too large.
+    pub(crate) fn encode(
+        self,
         store: &Inner,
         operation: &Operation,
         written_ns: i64,
@@ -44,15 +67,7 @@ impl Snapshot {
             written_ns,
             boot: ckpt_fs::boot_id(),
         };
-        let changes = self.old_cache.as_ref().and_then(|old| {
-            let limit = old.base_bytes() / CHANGES_PART + CHANGES_BYTES;
-            assemble::changes(&self.seen, old, &self.ids, limit)
-        });
-        let (name, builder) = match changes {
-            Some(changes) => (STAT_CACHE_CHANGES, changes),
-            None => (STAT_CACHE, assemble::cache(&self.seen, self.old_cache.as_ref(), &self.ids)?),
-        };
-        Some((name, builder.encode(&basis)?))
+        Some((self.name, self.builder.encode(&basis)?))
     }
 }
 

@@ -91,15 +91,13 @@ pub(super) fn from_stat(stat: &Stat, state: EntryState) -> CacheEntry {
     }
 }
 
-impl Walked {
-    /// The entry in a state; `node` is the directory's own state, for directories.
-    pub(super) fn to_entry(&self, node: Option<Node>) -> Entry {
-        let kind = match self.entry.kind {
-            FileKind::Dir => EntryKind::Dir,
-            FileKind::Link => EntryKind::Link,
-            FileKind::File | FileKind::Special => EntryKind::File,
-        };
-        let mode = if kind == EntryKind::Link { 0 } else { self.entry.mode & 0o777 };
-        Entry { name: self.name.clone(), kind, mode, id: self.entry.id, dir: node }
-    }
+/// The entry `name` in a state; `node` is the directory's own state, for directories.
+pub(super) fn state_entry(name: &[u8], entry: &CacheEntry, node: Option<Node>) -> Entry {
+    let kind = match entry.kind {
+        FileKind::Dir => EntryKind::Dir,
+        FileKind::Link => EntryKind::Link,
+        FileKind::File | FileKind::Special => EntryKind::File,
+    };
+    let mode = if kind == EntryKind::Link { 0 } else { entry.mode & 0o777 };
+    Entry { name: name.to_vec(), kind, mode, id: entry.id, dir: node }
 }

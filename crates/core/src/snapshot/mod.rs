@@ -37,7 +37,7 @@ use stat_cache::StatCache;
 use walk::{Counts, Seen, Start, Walk};
 
 pub(crate) use below::take_below;
-pub(crate) use cache_files::{STAT_CACHE, STAT_CACHE_CHANGES, cached_operation, damaged_cache};
+pub(crate) use cache_files::{NextCache, STAT_CACHE, STAT_CACHE_CHANGES, cached_operation, damaged_cache};
 pub(crate) use ingest::{HashUntilStopped, Ingest, StoreIngest};
 pub(crate) use worktree_file::{FileRead, Purpose, read_file, read_link};
 

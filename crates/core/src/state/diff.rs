@@ -98,15 +98,17 @@ pub(crate) fn changes_with(
             sides => sides,
         };
         let name = before.or(after).map(|entry| entry.name.as_slice()).unwrap_or_default();
-        let path = join(&frame.path, name);
         let sides = (before.map(super::Entry::info), after.map(super::Entry::info));
         let dirs = (before.and_then(|entry| entry.dir.clone()), after.and_then(|entry| entry.dir.clone()));
+        let has_dir = dirs.0.is_some() || dirs.1.is_some();
+        // Most entries of a directory in which one differs do not, and need no path.
+        let path = if has_dir || sides.0 != sides.1 { join(&frame.path, name) } else { Vec::new() };
         frame.at_old += usize::from(before.is_some());
         frame.at_new += usize::from(after.is_some());
         if sides.0 != sides.1 {
             changes.push(Change { path: path.clone(), old: sides.0, new: sides.1 });
         }
-        if dirs.0.is_some() || dirs.1.is_some() {
+        if has_dir {
             if frames.len() > MAX_DEPTH {
                 return Err(Error::object(
                     ObjectId::ZERO,

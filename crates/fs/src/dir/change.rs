@@ -274,8 +274,24 @@ impl Dir {
             file.write_all(part)?;
         }
         file.sync(durability)?;
+        // Over a file that is there ext4 does not rename before the new one is on its way to the disk (its auto_da_alloc). Nobody
+        // who wants no sync wants to wait for that.
+        if durability == Durability::None && self.take_place(tmp, name)? {
+            return Ok(());
+        }
         self.rename(tmp, self, name)?;
         self.sync(durability)
+    }
+
+    /// Puts `tmp` in the place of the file `name` without a rename over it. `false`: there is no such file, or the file system
+    /// cannot, and nothing was changed.
+    fn take_place(&self, tmp: &[u8], name: &[u8]) -> io::Result<bool> {
+        let is_file = self.try_stat(name)?.is_some_and(|stat| stat.kind == FileKind::File);
+        if !is_file || !self.exchange(tmp, self, name)? {
+            return Ok(false);
+        }
+        self.remove_file(tmp)?;
+        Ok(true)
     }
 
     fn place<'a>(&'a self, name: &'a [u8]) -> Place<'a> {
