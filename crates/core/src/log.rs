@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 
 use crate::checkpoint::Checkpoint;
+use crate::store::Inner;
 use crate::{
     CheckpointId, CheckpointInfo, CheckpointKind, CheckpointStore, Error, Omitted, Operation, OperationKind, Result,
     RevisionFault, state,
@@ -96,7 +97,7 @@ impl CheckpointStore {
                 Err(err) => return Err(err),
             };
             info.in_lineage = Some(true);
-            next = info.previous;
+            next = self.0.before(&info)?;
             infos.push(info);
         }
         Ok((infos, None))
@@ -118,7 +119,7 @@ impl CheckpointStore {
             }
             let mut info = Checkpoint::require(&self.0.objects, id, self.0.id)?.info;
             info.in_lineage = Some(true);
-            next = info.previous;
+            next = self.0.before(&info)?;
             depth = depth.max(info.depth);
             checkpoints.push(info);
         }
@@ -127,7 +128,8 @@ impl CheckpointStore {
         {
             depth = Checkpoint::require(&self.0.objects, id, self.0.id)?.info.depth;
         }
-        let more = depth - checkpoints.len() as u64;
+        // Of what a repair goes on without there is nothing to list.
+        let more = if next.is_none() { 0 } else { depth.saturating_sub(checkpoints.len() as u64) };
         Ok(Page { checkpoints, more, elsewhere: tip.saved.saturating_sub(depth) })
     }
 
@@ -181,6 +183,22 @@ impl CheckpointStore {
     /// As for [`CheckpointStore::head`].
     pub fn saved_count(&self) -> Result<u64> {
         Ok(self.0.tip()?.saved)
+    }
+}
+
+impl Inner {
+    /// The checkpoint before this one in its lineage. Where that is lost, and a repair says so in its place, it is the one that
+    /// was head before the other was made.
+    pub(crate) fn before(&self, info: &CheckpointInfo) -> Result<Option<CheckpointId>> {
+        let Some(previous) = info.previous else { return Ok(None) };
+        match Checkpoint::require(&self.objects, previous, self.id) {
+            Err(Error::Object { .. }) => {}
+            Ok(_) => return Ok(Some(previous)),
+            Err(err) => return Err(err),
+        }
+        let Some(below) = info.seq.checked_sub(1) else { return Ok(Some(previous)) };
+        let operation = self.tip()?.at_seq(&self.objects, below)?;
+        Ok(operation.map_or(Some(previous), |operation| operation.head))
     }
 }
 

@@ -62,7 +62,7 @@ impl CheckpointStore {
             if walked == steps {
                 return Ok(Resolved { id, operation: None });
             }
-            next = Checkpoint::require(&self.0.objects, id, self.0.id)?.info.previous;
+            next = self.0.before(&Checkpoint::require(&self.0.objects, id, self.0.id)?.info)?;
         }
         Err(Error::revision(spec, RevisionFault::Unknown))
     }
