@@ -24,6 +24,7 @@ mod output;
 mod processes;
 mod prune;
 mod readme;
+mod repair;
 mod repositories;
 mod reset;
 mod rollback;

@@ -75,6 +75,8 @@ pub(crate) struct Checkpoint {
     /// Permission bits of the worktree itself. Not part of the state: nobody works on them, but a worktree that is made
     /// again must not be more open than it was.
     pub(crate) root_mode: Option<u16>,
+    /// The checkpoint that it is a copy of, which a repair found without a place on the timeline.
+    pub(crate) again: Option<CheckpointId>,
 }
 
 /// Everything that goes into a new checkpoint.
@@ -168,6 +170,7 @@ impl Checkpoint {
             .header("ckpt-root-mode")
             .and_then(|mode| u16::from_str_radix(std::str::from_utf8(mode).ok()?, 8).ok())
             .map(|mode| mode & 0o777);
+        let again = commit.parsed("ckpt-again").map(CheckpointId);
         let info = CheckpointInfo {
             id: CheckpointId(id),
             kind,
@@ -187,7 +190,7 @@ impl Checkpoint {
             in_lineage: None,
             message: commit.message,
         };
-        Some((Self { info, tree: commit.tree, facts_commit, root_mode }, store))
+        Some((Self { info, tree: commit.tree, facts_commit, root_mode, again }, store))
     }
 
     /// The state that the checkpoint holds.

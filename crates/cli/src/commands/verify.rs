@@ -28,6 +28,7 @@ const MAX_LISTED: usize = 50;
 ///
 /// With --repair idx files and files of ckpt itself are written anew, damaged packs are put aside once what is whole in
 /// them was copied, and objects that are missing are taken from the workspace or from another store. Nothing is dropped.
+/// Where anything is wrong, everything is read first.
 ///
 /// Exit code 3: something is wrong, and was not mended, or something is lost.
 #[derive(Debug, clap::Args)]

@@ -7,6 +7,7 @@
 mod packs;
 mod reach;
 mod rebuild;
+mod recorded;
 mod repair;
 mod sample;
 mod stale;
@@ -15,13 +16,14 @@ mod timeline;
 use std::path::PathBuf;
 
 use crate::checkout::{interrupted, journal};
+use crate::checkpoint::Checkpoint;
 use crate::error::Context;
 use crate::git_config::config_is_whole;
 use crate::layout::{OWN, WORKTREE, WorktreeRecord};
 use crate::session::Session;
 use crate::snapshot;
 use crate::store::Inner;
-use crate::{CheckpointId, CheckpointStore, Error, Notice, ObjectId, OperationId, RepoPath, Result, refs};
+use crate::{CheckpointId, CheckpointStore, Error, Notice, ObjectId, Operation, OperationId, RepoPath, Result, refs};
 
 use packs::Packs;
 use reach::Reach;
@@ -242,8 +244,17 @@ fn files(store: &Inner) -> Result<Vec<Fault>> {
     if text.is_none_or(|text| text != format!("ref: {}\n", refs::TIMELINE).as_bytes()) {
         damaged(head, "it does not name the timeline");
     }
-    if matches!(journal::read(store)?, journal::Found::Damaged) {
-        damaged(own.join(journal::JOURNAL), "it is damaged, and what it stood for cannot be known");
+    match journal::read(store)? {
+        journal::Found::Damaged => {
+            damaged(own.join(journal::JOURNAL), "it is damaged, and what it stood for cannot be known");
+        }
+        journal::Found::Journal(begun) => {
+            let operation = found(Operation::read(&store.objects, begun.operation))?.is_some();
+            if !operation || found(Checkpoint::require(&store.objects, begun.safety, store.id))?.is_none() {
+                damaged(own.join(journal::JOURNAL), "it names what cannot be read, so that no restore can be finished");
+            }
+        }
+        journal::Found::None => {}
     }
     if let Some(file) = snapshot::damaged_cache(store)? {
         damaged(own.join(file), "it is damaged; the next save reads files again");

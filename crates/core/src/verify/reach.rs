@@ -32,6 +32,15 @@ pub(super) struct Reach {
     /// Trees that were read, and whether all below them is there.
     whole: HashMap<ObjectId, bool>,
     blobs: HashSet<ObjectId>,
+    /// Operations, checkpoints, and commits of facts.
+    commits: HashSet<ObjectId>,
+}
+
+/// A holder, its tree, and its commit of facts.
+type Root = (Holder, ObjectId, Option<ObjectId>);
+
+fn root_of(checkpoint: &Checkpoint) -> Root {
+    (Holder::Checkpoint(checkpoint.info.id), checkpoint.tree, Some(checkpoint.facts_commit))
 }
 
 /// A walk through the objects.
@@ -56,7 +65,23 @@ struct Frame {
 
 impl Reach {
     pub(super) fn of(store: &Inner, packs: &Packs) -> Result<Self> {
-        let Timeline { tip, slots: operations, beside, mut faults } = timeline::read(store, &packs.known)?;
+        let reach = Self::along(store, packs, timeline::read(store, &packs.known, None)?)?;
+        let Some(Slot::Read(tip, _)) = reach.operations.last().filter(|_| reach.tip == timeline::Tip::Named) else {
+            return Ok(reach);
+        };
+        // What a whole store has besides is little: the leftovers of commands that did not end.
+        let mut unreached = packs.known.clone();
+        unreached
+            .retain(|id| !reach.whole.contains_key(id) && !reach.blobs.contains(id) && !reach.commits.contains(id));
+        match timeline::recorded_after(store, tip, &packs.known, &unreached)? {
+            Some(later) => Self::along(store, packs, timeline::read(store, &packs.known, Some(later))?),
+            None => Ok(reach),
+        }
+    }
+
+    /// Everything that a timeline reaches.
+    fn along(store: &Inner, packs: &Packs, timeline: Timeline) -> Result<Self> {
+        let Timeline { tip, slots: operations, beside, lost: ends, mut faults } = timeline;
         let mut walk = Walk {
             store,
             objects: &store.objects,
@@ -66,43 +91,51 @@ impl Reach {
             missing: BTreeMap::new(),
         };
         let mut lost = Vec::new();
-        let mut seen = HashSet::new();
-        for slot in &operations {
-            store.interrupted()?;
-            let Slot::Read(operation, _) = slot else { continue };
-            let mut roots = Vec::new();
-            // Head is the checkpoint of an operation before; of none only where that lost it, and its name stayed.
-            if let Some(id) = operation.head.filter(|id| !seen.contains(id) && operation.checkpoint != Some(*id))
-                && found(Checkpoint::require(walk.objects, id, store.id))?.is_none()
-            {
-                walk.miss(id.0)?;
-                lost.push(Lost { holder: Holder::Checkpoint(id), path: None, object: id.0 });
-            }
-            if let Some(id) = operation.checkpoint
-                && seen.insert(id)
-            {
-                match found(Checkpoint::require(walk.objects, id, store.id))? {
-                    Some(checkpoint) => {
-                        roots.push((Holder::Checkpoint(id), checkpoint.tree, Some(checkpoint.facts_commit)));
-                    }
-                    None => {
-                        walk.miss(id.0)?;
-                        lost.push(Lost { holder: Holder::Checkpoint(id), path: None, object: id.0 });
-                    }
-                }
-            }
-            roots.push((Holder::Operation(operation.id), operation.tree, operation.facts_commit));
-            for (holder, tree, facts) in roots {
-                if !walk.tree(tree)? {
-                    walk.name_lost(holder, tree, &mut lost)?;
-                }
-                if let Some(facts) = facts
-                    && !walk.facts(facts)?
-                {
-                    lost.push(Lost { holder, path: None, object: facts });
-                }
-            }
+        for id in ends {
+            walk.lose(Holder::Operation(id), id.0, &mut lost)?;
         }
+        let mut seen = HashSet::new();
+        let mut commits = HashSet::new();
+        for (number, slot) in operations.iter().enumerate() {
+            store.interrupted()?;
+            let mut roots = Vec::new();
+            match slot {
+                Slot::Read(operation, _) => {
+                    commits.insert(operation.id.0);
+                    // Head and the safety checkpoint are those of operations before; of none only where these are lost, and
+                    // their names stayed.
+                    for id in [operation.head, operation.safety].into_iter().flatten() {
+                        if !seen.contains(&id)
+                            && operation.checkpoint != Some(id)
+                            && found(Checkpoint::require(walk.objects, id, store.id))?.is_none()
+                        {
+                            walk.lose(Holder::Checkpoint(id), id.0, &mut lost)?;
+                        }
+                    }
+                    if let Some(id) = operation.checkpoint
+                        && seen.insert(id)
+                    {
+                        commits.insert(id.0);
+                        match found(Checkpoint::require(walk.objects, id, store.id))? {
+                            Some(checkpoint) => roots.push(root_of(&checkpoint)),
+                            None => walk.lose(Holder::Checkpoint(id), id.0, &mut lost)?,
+                        }
+                    }
+                    roots.push((Holder::Operation(operation.id), operation.tree, operation.facts_commit));
+                }
+                Slot::Lost { checkpoint: Some(checkpoint), .. } => {
+                    seen.insert(checkpoint.info.id);
+                    roots.push(root_of(checkpoint));
+                }
+                // Of the first one nothing is lost but that it was there.
+                Slot::Lost { id: Some(id), checkpoint: None } if number > 0 => {
+                    walk.lose(Holder::Operation(*id), id.0, &mut lost)?;
+                }
+                Slot::Lost { .. } => {}
+            }
+            walk.roots(roots, &mut commits, &mut lost)?;
+        }
+        walk.roots(beside.iter().map(root_of).collect(), &mut commits, &mut lost)?;
         // What the tree of an operation shares with a checkpoint is named there.
         let named: HashSet<ObjectId> =
             lost.iter().filter(|lost| matches!(lost.holder, Holder::Checkpoint(_))).map(|lost| lost.object).collect();
@@ -118,7 +151,8 @@ impl Reach {
         }));
         let missing = walk.missing.into_keys().collect();
         let checkpoints = seen.len() as u64;
-        Ok(Self { operations, beside, checkpoints, missing, lost, faults, tip, whole: walk.whole, blobs: walk.blobs })
+        let (whole, blobs) = (walk.whole, walk.blobs);
+        Ok(Self { operations, beside, checkpoints, missing, lost, faults, tip, whole, blobs, commits })
     }
 
     /// Number of trees.
@@ -133,6 +167,28 @@ impl Reach {
 }
 
 impl Walk<'_> {
+    /// Takes down that all of a holder is lost.
+    fn lose(&mut self, holder: Holder, object: ObjectId, lost: &mut Vec<Lost>) -> Result<()> {
+        lost.push(Lost { holder, path: None, object });
+        self.miss(object)
+    }
+
+    /// Looks for everything that these hold, and names what of it is lost.
+    fn roots(&mut self, roots: Vec<Root>, commits: &mut HashSet<ObjectId>, lost: &mut Vec<Lost>) -> Result<()> {
+        for (holder, tree, facts) in roots {
+            if !self.tree(tree)? {
+                self.name_lost(holder, tree, lost)?;
+            }
+            if let Some(facts) = facts {
+                commits.insert(facts);
+                if !self.facts(facts)? {
+                    lost.push(Lost { holder, path: None, object: facts });
+                }
+            }
+        }
+        Ok(())
+    }
+
     /// Takes down that an object cannot be read.
     fn miss(&mut self, id: ObjectId) -> Result<()> {
         if !self.missing.contains_key(&id) {

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fs::File;
+use std::io;
 
 use ckpt_fs::{Dir, Entries};
 use ckpt_pack::{KEEP_TEXT, Kind, PackWriter};
@@ -18,26 +19,28 @@ use crate::objects::{Objects, pack_error};
 use crate::registry::{self, StoreState};
 use crate::session::Session;
 use crate::snapshot::{self, Against, HashUntilStopped, Ingest, StoreIngest};
-use crate::state::ObjectSink;
+use crate::state::{HashOnly, ObjectSink, encode_facts_commit};
 use crate::store::{Inner, check_owner};
 use crate::{CheckpointId, Error, ObjectId, OperationId, Result};
 
 /// Looks, mends, looks again.
 pub(super) fn run(session: &Session<'_>, options: &VerifyOptions) -> Result<Verification> {
-    let before = examine(session.store, options.contents)?;
+    let mut before = examine(session.store, options.contents)?;
+    if options.contents != Contents::All && !(before.faults.is_empty() && before.reach.lost.is_empty()) {
+        // Nothing is mended by what a quick look takes on trust: an idx that leads elsewhere, a copy that is rotten.
+        before = examine(session.store, Contents::All)?;
+    }
     let repair = Repair { session };
     let put_aside = repair.packs(&before)?;
     repair.objects()?;
-    // A restore knows its operations by their ids: it is finished before the timeline is written anew.
-    let is_settled = match recover::finish(session) {
-        Ok(_) => true,
-        Err(Error::Object { .. } | Error::Store { .. }) => false,
-        Err(err) => return Err(err),
-    };
-    let again = if is_settled { repair.timeline()? } else { HashMap::new() };
+    // A restore knows its operations by their ids: where it can be, it is finished before the timeline is written anew.
+    let was_begun = matches!(journal::read(session.store)?, journal::Found::Journal(_));
+    let is_settled = found(recover::finish(session))?.is_some();
+    let again = repair.timeline()?;
+    let unfinished = if is_settled { None } else { repair.restore()? };
     repair.files()?;
     let after = examine(session.store, Contents::None)?;
-    joined(session.store, before, after, &Mended { put_aside, again })
+    joined(session.store, before, after, &Mended { put_aside, again, was_begun, unfinished })
 }
 
 /// What a repair did that its second look does not tell.
@@ -46,11 +49,23 @@ struct Mended {
     put_aside: HashSet<ObjectId>,
     /// Checkpoints that stood beside the timeline, with those that hold the same on it.
     again: HashMap<ObjectId, CheckpointId>,
+    /// Whether a restore had been begun and not ended.
+    was_begun: bool,
+    /// Why that restore cannot be finished.
+    unfinished: Option<String>,
 }
 
 /// What was found first, with what became of it, and what is found now.
 fn joined(store: &Inner, before: Findings, after: Findings, mended: &Mended) -> Result<Verification> {
     let mut faults = before.faults;
+    let journal = store.path.join(OWN).join(journal::JOURNAL);
+    if let Some(reason) = &mended.unfinished
+        && !faults.iter().any(|fault| fault.file.as_ref() == Some(&journal))
+    {
+        let reason = format!("the restore that it stands for cannot be finished: {reason}");
+        let file = Some(journal.clone());
+        faults.push(super::Fault { kind: FaultKind::DamagedFile, file, object: None, reason, mended: None });
+    }
     // What the timeline goes on without is lost all the same.
     let mut dropped = Vec::new();
     for id in before.reach.missing.difference(&after.reach.missing) {
@@ -70,7 +85,14 @@ fn joined(store: &Inner, before: Findings, after: Findings, mended: &Mended) -> 
             continue;
         }
         let again = fault.object.and_then(|id| mended.again.get(&id));
+        let is_journal = fault.file.as_ref() == Some(&journal);
         fault.mended = match fault.kind {
+            FaultKind::DamagedFile if is_journal && mended.was_begun && mended.unfinished.is_none() => {
+                Some("the restore was finished".to_owned())
+            }
+            FaultKind::DamagedFile if is_journal => {
+                Some("put aside in ckpt/damaged; the files in the workspace stay as they are".to_owned())
+            }
             FaultKind::DamagedPack => Some("put aside in ckpt/damaged; what is whole in it was copied".to_owned()),
             FaultKind::DamagedIdx | FaultKind::DamagedFile | FaultKind::StaleCache => Some("written anew".to_owned()),
             FaultKind::MissingObject if fault.object.is_some_and(|id| dropped.contains(&id)) => {
@@ -136,22 +158,23 @@ impl Repair<'_> {
         let mut replaced = None;
         if !writer.is_empty() {
             let pack = writer.finish(KEEP_TEXT, durability).map_err(|err| self.fail(err))?;
-            // A pack of which only the checksum was wrong has its old name again; the damaged one makes room first.
+            // A pack of which only the checksum was wrong has its old name again, and takes the place of the damaged one file by
+            // file: at no moment what they hold stands nowhere.
             replaced = Some(pack.name()).filter(|name| aside.contains(name));
             if let Some(name) = replaced {
-                self.put_aside(&dir, &name)?;
+                self.put_aside(&dir, &name, link_aside)?;
             }
             pack.publish(&dir, durability).map_err(|err| self.fail(err))?;
         }
         for name in aside.iter().filter(|name| replaced != Some(**name)) {
-            self.put_aside(&dir, name)?;
+            self.put_aside(&dir, name, move_aside)?;
         }
         store.objects.refresh()?;
         Ok(aside)
     }
 
-    /// Moves all files of a pack to `ckpt/damaged`, the idx first, so that nobody looks for it any more.
-    fn put_aside(&self, dir: &Dir, name: &ObjectId) -> Result<()> {
+    /// Moves all files of a pack to `ckpt/damaged`, or links them there, the idx first, so that nobody looks for it any more.
+    fn put_aside(&self, dir: &Dir, name: &ObjectId, put: fn(&Dir, &[u8], &Dir) -> io::Result<()>) -> Result<()> {
         let store = self.session.store;
         let to = self.damaged_dir()?;
         let mut names = Entries::default();
@@ -161,7 +184,7 @@ impl Repair<'_> {
             names.iter().map(|entry| entry.name).filter(|name| name.starts_with(&prefix)).collect();
         files.sort_by_key(|name| !name.ends_with(b".idx"));
         for file in files {
-            dir.rename(file, &to, file).context("put aside a file of", store.path.join("objects/pack"))?;
+            put(dir, file, &to).context("put aside a file of", store.path.join("objects/pack"))?;
         }
         let durability = store.options.durability;
         to.sync(durability).and_then(|()| dir.sync(durability)).context("sync", store.path.join("objects/pack"))
@@ -172,7 +195,7 @@ impl Repair<'_> {
         let path = store.path.join(OWN).join(DAMAGED);
         match store.own.create_dir(DAMAGED.as_bytes(), 0o700) {
             Ok(()) => store.own.sync(store.options.durability).context("sync", &path)?,
-            Err(err) if err.kind() == std::io::ErrorKind::AlreadyExists => {}
+            Err(err) if err.kind() == io::ErrorKind::AlreadyExists => {}
             Err(err) => return Err(err).context("create", path),
         }
         store.own.open_dir(DAMAGED.as_bytes()).context("open", path)
@@ -223,7 +246,16 @@ impl Repair<'_> {
         let wanted = Wanted { missing, ingest, hash: HashUntilStopped(&*self.session.store.options.observer) };
         let against = Against { tip: None, head: None, clock: None };
         match snapshot::take(self.session.store, &against, &wanted) {
-            Ok(_) | Err(Error::Workspace { .. }) => Ok(()),
+            // The commit of the facts has no date: where the rules from outside are what they were, so is its id. Nothing tells
+            // what it held, so that all of it is put.
+            Ok(seen) => {
+                let (facts, rules) = (seen.encoded.facts, seen.rules.encode());
+                if missing.contains(&encode_facts_commit(&HashOnly, facts, &rules)?) {
+                    encode_facts_commit(ingest, facts, &rules)?;
+                }
+                Ok(())
+            }
+            Err(Error::Workspace { .. }) => Ok(()),
             Err(err) => Err(err),
         }
     }
@@ -236,8 +268,15 @@ impl Repair<'_> {
         let ingest = StoreIngest::new(session)?;
         let missing = |id: &ObjectId| reach.missing.contains(id);
         let rebuilt = rebuild::rebuild(store, &ingest, &reach.operations, &reach.beside, &missing)?;
-        if rebuilt.is_some() {
+        if let Some(rebuilt) = &rebuilt {
             session.publish(Vec::new(), ingest)?;
+            // Before the ref moves: a restore that is finished by nobody is better than one of another timeline.
+            if let journal::Found::Journal(mut begun) = journal::read(store)?
+                && let Some(tip) = rebuilt.renamed.get(&begun.tip)
+            {
+                begun.tip = *tip;
+                begun.write(session)?;
+            }
         }
         match (reach.tip, rebuilt.as_ref().map(|rebuilt| rebuilt.tip)) {
             (Tip::Named, Some(new)) => {
@@ -267,11 +306,54 @@ impl Repair<'_> {
             store.own.remove_tree(file.as_bytes()).context("remove", own.join(file))?;
         }
         if matches!(journal::read(store)?, journal::Found::Damaged) {
-            let (to, name) = (self.damaged_dir()?, journal::JOURNAL);
-            store.own.rename(name.as_bytes(), &to, name.as_bytes()).context("put aside", own.join(name))?;
+            self.journal_aside()?;
         }
         Ok(())
     }
+
+    fn journal_aside(&self) -> Result<()> {
+        let (store, name) = (self.session.store, journal::JOURNAL);
+        move_aside(&store.own, name.as_bytes(), &self.damaged_dir()?)
+            .context("put aside", store.path.join(OWN).join(name))
+    }
+
+    /// Finishes the restore that could not be finished before the timeline was whole; if it cannot be now, its journal is put
+    /// aside, or nobody could save or leave any more. What it had to take away is held by its safety checkpoint, what it has not
+    /// taken away stands in the worktree. Why it cannot be finished.
+    fn restore(&self) -> Result<Option<String>> {
+        match recover::finish(self.session) {
+            Ok(_) => Ok(None),
+            Err(err @ (Error::Object { .. } | Error::Store { .. })) => {
+                self.journal_aside()?;
+                Ok(Some(err.to_string()))
+            }
+            Err(err) => Err(err),
+        }
+    }
+}
+
+/// Moves a file to `to`.
+fn move_aside(dir: &Dir, name: &[u8], to: &Dir) -> io::Result<()> {
+    at_free_name(name, |free| dir.rename_noreplace(name, to, free))
+}
+
+/// Gives a file a second name in `to`.
+fn link_aside(dir: &Dir, name: &[u8], to: &Dir) -> io::Result<()> {
+    at_free_name(name, |free| dir.hard_link(name, to, free))
+}
+
+/// Tries `name`, and others like it, until one is free: what was put aside before may be the last copy of something.
+fn at_free_name(name: &[u8], put: impl Fn(&[u8]) -> io::Result<()>) -> io::Result<()> {
+    let mut tried = put(name);
+    for number in 1_u64.. {
+        match tried {
+            Err(err) if err.kind() == io::ErrorKind::AlreadyExists => {
+                tried = put(&[name, format!(".{number}").as_bytes()].concat());
+            }
+            done => return done,
+        }
+    }
+    tried
 }
 
 /// Takes what is missing, and nothing else.
