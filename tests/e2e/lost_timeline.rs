@@ -479,6 +479,11 @@ fn what_stands_on_it_again_is_not_put_there_twice_x4() {
     let mut counts = Vec::new();
     for _ in 0..3 {
         fs::write(&timeline, "").unwrap();
+        // Its new pack is there, and the ref has not moved.
+        for number in [18, 20] {
+            let _ = sandbox.call(["verify", "--repair"]).fault(number, "kill").run();
+        }
+        fs::write(&timeline, "").unwrap();
         let _ = sandbox.ckpt("verify --repair").ok();
         counts.push(operations(&sandbox).len());
     }
@@ -501,4 +506,33 @@ fn a_crafted_tip_is_not_believed_x4() {
     let _ = sandbox.ckpt("verify").exits(3);
     let _ = sandbox.ckpt("verify --repair").ok();
     assert_eq!(sandbox.ckpt("ls -a -q").ok().out(), listed);
+}
+
+/// Saves went on from there until they had taken all the numbers of what came after it.
+#[test]
+fn what_an_old_ref_was_saved_over_is_found_again_x4() {
+    let sandbox = Sandbox::new();
+    let mut ids = three(&sandbox);
+    let timeline = sandbox.store().join("refs/heads/timeline");
+    let old = fs::read(&timeline).unwrap();
+    for text in ["four", "five"] {
+        sandbox.write("a", text);
+        ids.push(sandbox.save(text));
+    }
+    sandbox.expect_damage();
+    fs::write(&timeline, &old).unwrap();
+    for number in 0..5 {
+        sandbox.write("a", format!("went on {number}"));
+        ids.push(sandbox.save("went on"));
+    }
+    let _ = sandbox.ckpt("verify").exits(3).says("beside-timeline");
+    let _ = sandbox.ckpt("verify --repair").ok();
+    let _ = sandbox.ckpt("verify --full").ok();
+    let listed = sandbox.ckpt("ls -a -n 0 -q").ok().out();
+    let kept = ids[..3].iter().chain(&ids[5..]);
+    assert!(kept.into_iter().all(|id| listed.contains(&id[..12])), "{listed}");
+    assert_eq!(
+        (holders(&sandbox, "four"), holders(&sandbox, "five")),
+        (vec!["four".to_owned()], vec!["five".to_owned()])
+    );
 }

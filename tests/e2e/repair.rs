@@ -148,9 +148,11 @@ fn a_restore_that_did_not_end_locks_nobody_out_x4() {
     };
     let pending: Vec<u64> = (1..=steps).filter(has_journal).collect();
     for at in [pending[0], pending[pending.len() / 2], pending[pending.len() - 2], pending[pending.len() - 1]] {
-        for lost in ["nothing", "ref", "tip", "operation", "safety", "target", "ref and operation"] {
+        for lost in ["nothing", "ref", "tip", "operation", "safety", "target", "old ref", "ref and operation"] {
             let (sandbox, ids) = begun();
             let before = sandbox.tree();
+            let timeline = sandbox.store().join("refs/heads/timeline");
+            let old = operations(&sandbox)[1].clone();
             let _ = sandbox.call(["reset", &ids[0]]).fault(at, "kill").run().killed();
             let journal = fs::read_to_string(sandbox.store().join("ckpt/journal")).unwrap();
             let named = |what: &str| {
@@ -170,13 +172,16 @@ fn a_restore_that_did_not_end_locks_nobody_out_x4() {
                 drop_objects(&sandbox, &dropped.iter().map(String::as_str).collect::<Vec<_>>());
             }
             if lost.starts_with("ref") {
-                fs::write(sandbox.store().join("refs/heads/timeline"), "").unwrap();
+                fs::write(&timeline, "").unwrap();
+            } else if lost == "old ref" {
+                fs::write(&timeline, format!("{old}\n")).unwrap();
+                let _ = sandbox.ckpt("save early").exits(1).says("--repair");
             }
             let what = format!("{lost}, killed at {at}");
             let repaired = sandbox.ckpt("verify --full --repair");
             assert!(matches!(repaired.code, Some(0 | 3)), "{what}: {repaired}");
             // With these it can be finished.
-            if matches!(lost, "nothing" | "ref" | "tip") {
+            if matches!(lost, "nothing" | "ref" | "old ref" | "tip") {
                 assert_eq!(sandbox.tree(), target, "{what}: {repaired}");
             }
             for words in ["ls", "ls -a", "status", "save afterwards", "undo --dry-run", "reset", "undo"] {

@@ -43,6 +43,17 @@ pub(super) fn is_recorded(store: &Inner, journal: &Journal, tip: &Operation) -> 
     Ok(true)
 }
 
+/// Refuses a timeline that ends before a restore began: the ref has an old value. What was recorded since is there, and so is
+/// what the restore had to take away; saves that went on from here would take its numbers.
+pub(super) fn require_not_older(store: &Inner, journal: &Journal, tip: &Operation) -> Result<()> {
+    match Operation::read(&store.objects, journal.tip) {
+        Ok(begun) if begun.seq > tip.seq && begun.store == store.id => {
+            Err(Error::broken(&store.path, "its timeline has an old value, from before the restore that did not end"))
+        }
+        _ => Ok(()),
+    }
+}
+
 /// Whether the directory is still the one in which the restore was begun. Where a volume was mounted, and nothing stands now
 /// that the restore knows, is an error: the restore waits for that volume. What the user put in its place is compared as
 /// anything else.

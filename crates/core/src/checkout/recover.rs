@@ -12,7 +12,7 @@ use ckpt_fs::{Dir, Lock};
 
 use super::apply::{Apply, absolute};
 use super::facts_commit;
-use super::interrupted::{is_in_place, is_pending, is_recorded};
+use super::interrupted::{is_in_place, is_pending, is_recorded, require_not_older};
 use super::journal::{self, Found, Journal};
 use super::present::{Captured, capture};
 use super::step::{OnDisk, Step, look};
@@ -59,6 +59,7 @@ pub(crate) fn finish(session: &Session<'_>) -> Result<Option<Recovery>> {
         }
     };
     let tip = store.tip()?;
+    require_not_older(store, &journal, &tip)?;
     if is_recorded(store, &journal, &tip)? {
         // The crash came after the timeline had moved and before the journal was removed.
         journal::clear(session)?;

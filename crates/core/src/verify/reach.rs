@@ -73,8 +73,8 @@ impl Reach {
         let mut unreached = packs.known.clone();
         unreached
             .retain(|id| !reach.whole.contains_key(id) && !reach.blobs.contains(id) && !reach.commits.contains(id));
-        match timeline::recorded_after(store, tip, &packs.known, &unreached)? {
-            Some(later) => Self::along(store, packs, timeline::read(store, &packs.known, Some(later))?),
+        match timeline::more_than(store, tip, &packs.known, &unreached)? {
+            Some(more) => Self::along(store, packs, timeline::read(store, &packs.known, Some(more))?),
             None => Ok(reach),
         }
     }

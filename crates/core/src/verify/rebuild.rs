@@ -55,7 +55,8 @@ pub(super) fn rebuild(
         let Some(mut commit) = Commit::decode(&bytes) else { continue };
         set(&mut commit, "ckpt-seq", Some(anew.done.len().to_string()));
         set(&mut commit, "ckpt-kind", Some("auto".to_owned()));
-        set(&mut commit, "ckpt-again", Some(checkpoint.info.id.to_string()));
+        let original = checkpoint.again.unwrap_or(checkpoint.info.id);
+        set(&mut commit, "ckpt-again", Some(original.to_string()));
         let id = ingest.put(Kind::Commit, &commit.encode())?;
         let Some((copy, _)) = Checkpoint::from_commit(id, commit) else { continue };
         again.insert(checkpoint.info.id.0, copy.info.id);

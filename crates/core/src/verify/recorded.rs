@@ -226,12 +226,19 @@ impl All {
         ends.max_by_key(|(_, key, _)| *key).map(|(.., end)| end)
     }
 
-    /// Whether one of the checkpoints `placed` on the timeline is a copy of this one, or both are of the same.
+    /// Whether the checkpoint was recorded.
+    pub(super) fn was_recorded(&self, checkpoint: &Checkpoint) -> bool {
+        self.recorded.contains(&checkpoint.info.id.0)
+    }
+
+    /// Whether one of the checkpoints `placed` on the timeline is a copy of this one, or this is a copy of one that is there:
+    /// a repair that was killed leaves copies too.
     pub(super) fn stands_again(&self, checkpoint: &Checkpoint, placed: &HashSet<CheckpointId>) -> bool {
-        let original = |it: &Checkpoint| it.again.unwrap_or(it.info.id);
-        let mut copies = self.checkpoints.values().flatten().filter(|it| placed.contains(&it.info.id));
-        copies.any(|it| it.again.is_some() && original(it) == original(checkpoint))
-            || checkpoint.again.is_some_and(|original| placed.contains(&original))
+        let original = checkpoint.again.unwrap_or(checkpoint.info.id);
+        let mut found = self.checkpoints.values().flatten();
+        let is_copy = |it: &Checkpoint| placed.contains(&it.info.id) && it.again == Some(original);
+        let is_original = |it: &Checkpoint| checkpoint.again == Some(it.info.id);
+        found.any(|it| is_copy(it) || is_original(it))
     }
 
     /// A checkpoint that was recorded as number `seq`, and that none of those `placed` after it is a copy of.

@@ -35,7 +35,8 @@ pub(super) fn run(session: &Session<'_>, options: &VerifyOptions) -> Result<Veri
     repair.objects()?;
     // A restore knows its operations by their ids: where it can be, it is finished before the timeline is written anew.
     let was_begun = matches!(journal::read(session.store)?, journal::Found::Journal(_));
-    let is_settled = found(recover::finish(session))?.is_some();
+    // Under an old value of the ref it would count as one that was recorded.
+    let is_settled = before.reach.tip == Tip::Named && found(recover::finish(session))?.is_some();
     let again = repair.timeline()?;
     let unfinished = if is_settled { None } else { repair.restore()? };
     repair.files()?;

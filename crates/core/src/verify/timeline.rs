@@ -52,9 +52,17 @@ pub(super) struct Timeline {
     pub(super) faults: Vec<Fault>,
 }
 
-/// Reads what the ref reaches. What is lost of it is found out from all commits of the store; so is all of it where `later`
-/// says that an operation with a higher number was recorded.
-pub(super) fn read(store: &Inner, known: &HashSet<ObjectId>, later: Option<u64>) -> Result<Timeline> {
+/// What shows that the timeline of the ref is not all that was recorded.
+#[derive(Clone, Copy)]
+pub(super) enum More {
+    /// An operation with this number, which is higher than any on it.
+    Later(u64),
+    /// A checkpoint that has no place on it: saves went on from an old value of the ref.
+    Beside,
+}
+
+/// Reads what the ref reaches. What is lost of it is found out from all commits of the store; so is what there is `more`.
+pub(super) fn read(store: &Inner, known: &HashSet<ObjectId>, more: Option<More>) -> Result<Timeline> {
     // Before the ref, which others may be moving.
     let witness = Witness::of(store)?;
     let named = match refs::read(&store.dir, &store.path) {
@@ -66,7 +74,11 @@ pub(super) fn read(store: &Inner, known: &HashSet<ObjectId>, later: Option<u64>)
     let tip = named.map(|id| reader.operation(OperationId(id))).transpose()?.flatten();
     let reason = match (&tip, named) {
         (Some((tip, _)), _) => {
-            later.or(reader.recorded_after(tip)?).map(|later| format!("it goes on to operation {later}"))
+            let later = match more {
+                Some(More::Later(later)) => Some(later),
+                _ => reader.recorded_after(tip)?,
+            };
+            later.map(|later| format!("it goes on to operation {later}"))
         }
         (None, Some(id)) => Some(format!("it names {id}, which cannot be read")),
         (None, None) => Some("it names no operation".to_owned()),
@@ -131,21 +143,29 @@ pub(super) fn read(store: &Inner, known: &HashSet<ObjectId>, later: Option<u64>)
         Slot::Lost { .. } => None,
     });
     let tip = if reason.is_none() { Tip::Named } else { newest.map_or(Tip::Nowhere, Tip::Found) };
-    let beside = if is_whole { Vec::new() } else { reader.name_those_beside(&slots) };
+    if more.is_some() {
+        reader.all()?;
+    }
+    let beside = if is_whole && more.is_none() { Vec::new() } else { reader.name_those_beside(&slots) };
     Ok(Timeline { tip, slots, beside, lost, faults: reader.faults })
 }
 
-/// Number of an operation that was recorded after `tip`, which the ref names, if one of `unreached` shows that there was one:
-/// the ref may be an old one, and what was recorded since may be lost itself.
-pub(super) fn recorded_after(
+/// What one of `unreached` shows to have been recorded besides the timeline that ends with `tip`, which the ref names: the ref
+/// may be an old one, and what was recorded since may be lost itself.
+pub(super) fn more_than(
     store: &Inner,
     tip: &Operation,
     known: &HashSet<ObjectId>,
     unreached: &HashSet<ObjectId>,
-) -> Result<Option<u64>> {
+) -> Result<Option<More>> {
     let (limit, witness) = (limit(known), Witness::default());
     let reader = Reader { store, known: unreached, limit, witness, all: None, faults: Vec::new() };
-    Ok(reader.find_all()?.last.filter(|last| *last > tip.seq))
+    let all = reader.find_all()?;
+    if let Some(last) = all.last.filter(|last| *last > tip.seq) {
+        return Ok(Some(More::Later(last)));
+    }
+    let has_no_place = |it: &Checkpoint| unreached.contains(&it.info.id.0) && all.was_recorded(it);
+    Ok(all.checkpoints.values().flatten().any(has_no_place).then_some(More::Beside))
 }
 
 /// Head before the operation of `slot`, as far as its checkpoint tells where it is lost: that was made after head.
