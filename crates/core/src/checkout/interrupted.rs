@@ -27,11 +27,13 @@ pub(crate) fn require_none(store: &Inner) -> Result<()> {
 }
 
 /// Whether a restore is on the timeline: anything but safety checkpoints came after it began. A journal that does not
-/// belong to this timeline stands for nothing that can be finished, and counts as recorded.
+/// belong to this timeline stands for nothing that can be finished, and counts as recorded. A repair that was killed may have
+/// left the operation that it began after with another id; its number is the same.
 pub(super) fn is_recorded(store: &Inner, journal: &Journal, tip: &Operation) -> Result<bool> {
+    let begun = Operation::read(&store.objects, journal.tip).ok().map(|begun| begun.seq);
     for operation in tip.back(&store.objects) {
         let operation = operation?;
-        if operation.id == journal.tip {
+        if operation.id == journal.tip || Some(operation.seq) == begun {
             return Ok(false);
         }
         let is_safety =

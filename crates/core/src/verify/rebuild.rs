@@ -126,7 +126,7 @@ impl Anew<'_> {
 
     /// What `undo` would take back where `next` says what it is: that, or what it can take back of those before.
     fn undo(&self, mut next: Option<OperationId>) -> Option<OperationId> {
-        loop {
+        for _ in &self.done {
             let id = self.new_id(next?);
             let back = self.back.get(&id)?;
             if back.can_undo {
@@ -134,11 +134,12 @@ impl Anew<'_> {
             }
             next = back.undo_next;
         }
+        None
     }
 
     /// The same for `redo`.
     fn redo(&self, mut next: Option<OperationId>) -> Option<OperationId> {
-        loop {
+        for _ in &self.done {
             let id = self.new_id(next?);
             let back = self.back.get(&id)?;
             if back.can_redo {
@@ -146,6 +147,7 @@ impl Anew<'_> {
             }
             next = back.redo_next;
         }
+        None
     }
 
     /// The commit of an operation with those before it that are done.
