@@ -30,7 +30,12 @@ pub(crate) fn require_none(store: &Inner) -> Result<()> {
 /// belong to this timeline stands for nothing that can be finished, and counts as recorded. A repair that was killed may have
 /// left the operation that it began after with another id; its number is the same.
 pub(super) fn is_recorded(store: &Inner, journal: &Journal, tip: &Operation) -> Result<bool> {
-    let begun = Operation::read(&store.objects, journal.tip).ok().map(|begun| begun.seq);
+    let begun = match Operation::read(&store.objects, journal.tip) {
+        Ok(begun) => Some(begun.seq),
+        Err(Error::Object { .. }) => None,
+        // A want of handles says nothing about what is there.
+        Err(err) => return Err(err),
+    };
     for operation in tip.back(&store.objects) {
         let operation = operation?;
         if operation.id == journal.tip || Some(operation.seq) == begun {
@@ -52,7 +57,8 @@ pub(super) fn require_not_older(store: &Inner, journal: &Journal, tip: &Operatio
         Ok(begun) if begun.seq > tip.seq && begun.store == store.id => {
             Err(Error::broken(&store.path, "its timeline has an old value, from before the restore that did not end"))
         }
-        _ => Ok(()),
+        Ok(_) | Err(Error::Object { .. }) => Ok(()),
+        Err(err) => Err(err),
     }
 }
 
